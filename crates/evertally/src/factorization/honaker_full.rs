@@ -15,6 +15,7 @@
 //! the first leaf right of the split. Tests compare the covariance of this walk with the dense A
 //! R⁺.
 
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use rayon::prelude::*;
@@ -138,16 +139,17 @@ impl Variances {
 
     /// The error of the prefix that ends with `leaf`, within the node of this height that contains it.
     fn prefix_within(&self, height: u32, leaf: u64) -> Part {
-        let mut part = Part { slope: 1.0, rest: 0.0 };
-        for height in 1..=height {
-            let split = self.split(height, leaf);
+        // On the right, the whole left child belongs to the prefix too.
+        self.raised(Part { slope: 1.0, rest: 0.0 }, 1..=height, leaf, 1.0)
+    }
+
+    /// The error of a part of the nodes above `leaf`, carried up through these heights. Where it
+    /// lies in the right child, the left child belongs to it with the weight `left`.
+    fn raised(&self, mut part: Part, heights: RangeInclusive<u32>, leaf: u64, left: f64) -> Part {
+        for height in heights {
             let is_right = leaf >> (height - 1) & 1 == 1;
-            // On the right, the whole left child belongs to the prefix too.
-            part = split.combine(
-                if is_right { 1.0 } else { part.slope },
-                if is_right { part.slope } else { 0.0 },
-                part.rest,
-            );
+            let (left, right) = if is_right { (left, part.slope) } else { (part.slope, 0.0) };
+            part = self.split(height, leaf).combine(left, right, part.rest);
         }
         part
     }
@@ -167,15 +169,8 @@ impl Variances {
         let (left, right) =
             (self.prefix_within(meeting - 1, earlier), self.prefix_within(meeting - 1, later));
         // The left child whole, less the earlier prefix, and the later prefix within the right child.
-        let mut part =
-            self.split(meeting, later).combine(1.0 - left.slope, right.slope, left.rest + right.rest);
-        for height in meeting + 1..=self.root_height() {
-            let split = self.split(height, later);
-            let is_right = later >> (height - 1) & 1 == 1;
-            let (left, right) = if is_right { (0.0, part.slope) } else { (part.slope, 0.0) };
-            part = split.combine(left, right, part.rest);
-        }
-        self.at_root(part)
+        let part = self.split(meeting, later).combine(1.0 - left.slope, right.slope, left.rest + right.rest);
+        self.at_root(self.raised(part, meeting + 1..=self.root_height(), later, 0.0))
     }
 }
 

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use zeroize::Zeroizing;
 
 use super::tree::{self, Reading, Tree};
-use super::{Cost, Kind, Mechanism};
+use super::{Kind, Mechanism};
 use crate::Result;
 use crate::noise::{Correlator, WhiteField, restore_numbers};
 
@@ -54,12 +54,8 @@ impl Reading for HonakerStreaming {
         estimate(n, height, last, 1.0, visit);
     }
 
-    fn cost(&self, levels: u32) -> Cost {
-        Cost {
-            shared_bytes: 0,
-            bytes_per_coordinate: 8 * (u64::from(levels) + 2),
-            operations_per_step: 8.0 + f64::from(levels) / 2.0,
-        }
+    fn operations(&self, levels: u32) -> f64 {
+        8.0 + f64::from(levels) / 2.0
     }
 
     fn correlator(&self, levels: u32, field: Arc<dyn WhiteField>) -> Box<dyn Correlator> {
