@@ -127,9 +127,9 @@ impl Clocked {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::contribution::ParticipationLimits;
     use crate::gather::Gather;
     use crate::keys::KeySet;
+    use evertally::Participation;
     use proptest::prelude::*;
 
     const SECOND: i64 = 1_000_000;
@@ -197,7 +197,7 @@ mod tests {
             let buckets = Buckets::new(0, "1s".parse().unwrap(), 40).unwrap();
             let rules = Rules {
                 keys: Some(KeySet::new(["0", "1", "2"]).unwrap()),
-                limits: bounded.then(|| ParticipationLimits::new(k, b).unwrap()),
+                limits: bounded.then(|| Participation::at_most(k, b).unwrap()),
                 ..Rules::default()
             };
             let mut gather = Gather::new(buckets, rules.clone(), 1 << 20).unwrap();

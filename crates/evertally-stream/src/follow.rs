@@ -140,9 +140,9 @@ impl Follow {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::contribution::ParticipationLimits;
     use crate::gather::Gather;
     use crate::keys::KeySet;
+    use evertally::Participation;
     use proptest::prelude::*;
 
     const SECOND: i64 = 1_000_000;
@@ -185,7 +185,7 @@ mod tests {
 
     #[test]
     fn an_event_that_does_not_count_moves_nothing() {
-        let rules = Rules { limits: Some(ParticipationLimits::new(1, 1).unwrap()), ..Rules::default() };
+        let rules = Rules { limits: Some(Participation::at_most(1, 1).unwrap()), ..Rules::default() };
         let mut follow = Follow::new(five_seconds(), rules);
         let of = |person, second| Event { person, ..at(second) };
         assert!(follow.push(&of(Some("p1"), 0)).unwrap().outcome.is_none());
@@ -202,11 +202,8 @@ mod tests {
     /// of the same person took the step, and neither the event nor its copy counted.
     #[test]
     fn a_copy_of_an_event_that_does_not_count_in_the_end_does() {
-        let rules = Rules {
-            limits: Some(ParticipationLimits::new(2, 1).unwrap()),
-            has_ids: true,
-            ..Rules::default()
-        };
+        let rules =
+            Rules { limits: Some(Participation::at_most(2, 1).unwrap()), has_ids: true, ..Rules::default() };
         let at = |id, time| Event { time, person: Some("p"), id: Some(id), ..Event::default() };
         let events = [at("A", 500_000), at("A", 4 * SECOND), at("B", 100_000)];
         for order in [[0, 1, 2], [1, 0, 2], [2, 0, 1], [0, 2, 1]] {
@@ -225,11 +222,8 @@ mod tests {
     /// Any event past the range ended a followed run, even a copy or one of a person over the bound.
     #[test]
     fn an_event_past_the_range_ends_it_only_if_it_would_count() {
-        let rules = Rules {
-            limits: Some(ParticipationLimits::new(2, 3).unwrap()),
-            has_ids: true,
-            ..Rules::default()
-        };
+        let rules =
+            Rules { limits: Some(Participation::at_most(2, 3).unwrap()), has_ids: true, ..Rules::default() };
         let mut follow = Follow::new(five_seconds(), rules);
         let at = |person, id, second| Event { person, id, ..at(second) };
         let [p, q] = [Some("p"), Some("q")];
@@ -253,7 +247,7 @@ mod tests {
             let buckets = Buckets::new(0, "1s".parse().unwrap(), 40).unwrap();
             let rules = Rules {
                 keys: Some(KeySet::new(["0", "1", "2"]).unwrap()),
-                limits: bounded.then(|| ParticipationLimits::new(k, b).unwrap()),
+                limits: bounded.then(|| Participation::at_most(k, b).unwrap()),
                 ..Rules::default()
             };
             let mut gather = Gather::new(buckets, rules.clone(), 1 << 20).unwrap();

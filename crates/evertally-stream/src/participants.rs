@@ -35,12 +35,12 @@
 
 use std::collections::HashMap;
 
-use evertally::NoiseKey;
 use evertally::internals::noise::{KeyedNoise, LaneTag, Tagger};
 use evertally::internals::saved_form::{self, Reader, cut_short};
+use evertally::{NoiseKey, Participation};
 
 use crate::admission::PersonStore;
-use crate::contribution::ParticipationLimits;
+use crate::contribution::admit_step;
 use crate::error::Result;
 
 const MAGIC: [u8; 4] = *b"EVTP";
@@ -55,7 +55,7 @@ const LABEL: &[u8] = b"evertally participants 1";
 /// and names nobody.
 ///
 /// ```
-/// use evertally::NoiseKey;
+/// use evertally::{NoiseKey, Participation};
 /// use evertally_stream::{Participants, PersonStore};
 /// let key = NoiseKey::from_os()?;
 /// let mut persons = Participants::new(2, 1, &key)?;
@@ -65,9 +65,7 @@ const LABEL: &[u8] = b"evertally participants 1";
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Participants {
-    limits: ParticipationLimits,
-    max_steps: u64,
-    min_gap: u64,
+    limits: Participation,
     key_tag: [u8; 8],
     tagger: Tagger,
     counted: HashMap<LaneTag, Vec<u64>>,
@@ -81,9 +79,7 @@ impl Participants {
     /// [`evertally::Error::BadParameter`] if either is zero.
     pub fn new(max_steps: u64, min_gap: u64, key: &NoiseKey) -> Result<Self> {
         Ok(Self {
-            limits: ParticipationLimits::new(max_steps, min_gap)?,
-            max_steps,
-            min_gap,
+            limits: Participation::at_most(max_steps, min_gap)?,
             key_tag: key.tag(),
             tagger: KeyedNoise::gaussian(key.stream(LABEL)).tagger(),
             counted: HashMap::new(),
@@ -97,8 +93,8 @@ impl Participants {
             self.counted.iter().map(|(tag, steps)| (tag.to_bytes(), steps.as_slice())).collect();
         records.sort_unstable_by_key(|(tag, _)| *tag);
         let mut bytes = saved_form::start(MAGIC, records.len() * (MIN_RECORD + 2));
-        bytes.extend(self.max_steps.to_le_bytes());
-        bytes.extend(self.min_gap.to_le_bytes());
+        bytes.extend(self.limits.max_steps().to_le_bytes());
+        bytes.extend(self.limits.min_gap().to_le_bytes());
         bytes.extend(self.key_tag);
         bytes.extend((records.len() as u64).to_le_bytes());
         for (tag, steps) in records {
@@ -152,7 +148,7 @@ impl PersonStore for Participants {
 
     fn admit(&mut self, person: &str, step: u64) -> bool {
         let tag = self.tagger.tag(person.as_bytes());
-        self.limits.admit(self.counted.entry(tag).or_default(), step)
+        admit_step(self.limits, self.counted.entry(tag).or_default(), step)
     }
 }
 

@@ -2,9 +2,10 @@
 
 use crate::admission::Admission;
 use crate::amount::{Amount, Clamp};
-use crate::contribution::{ContributionBound, KnownIds, ParticipationLimits};
+use crate::contribution::{ContributionBound, KnownIds};
 use crate::error::Result;
 use crate::keys::KeySet;
+use evertally::Participation;
 
 /// One raw event. No `Debug`: everything in it is private.
 #[derive(Clone, Copy, Default)]
@@ -30,7 +31,7 @@ pub struct Rules {
     /// Events count for their clamped value; an event without a value counts as one, clamped.
     pub clamp: Option<Clamp>,
     /// Persons are bounded.
-    pub limits: Option<ParticipationLimits>,
+    pub limits: Option<Participation>,
     /// A second event with the id of one that counted is dropped: copies of an event are the event.
     pub has_ids: bool,
 }

@@ -5,9 +5,9 @@
 
 #![allow(clippy::unwrap_used)]
 
+use evertally::Participation;
 use evertally_stream::{
-    BucketLength, Buckets, Clocked, ClosedStep, Event, Follow, Gather, KeySet, ParticipationLimits, Rules,
-    given_name,
+    BucketLength, Buckets, Clocked, ClosedStep, Event, Follow, Gather, KeySet, Rules, given_name,
 };
 use proptest::prelude::*;
 
@@ -42,7 +42,7 @@ fn buckets() -> Buckets {
 }
 
 fn rules((bound, has_ids): Declared) -> Rules {
-    let limits = bound.map(|(k, b)| ParticipationLimits::new(k, b).unwrap());
+    let limits = bound.map(|(k, b)| Participation::at_most(k, b).unwrap());
     Rules { keys: Some(KeySet::new(["x"]).unwrap()), limits, has_ids, ..Rules::default() }
 }
 

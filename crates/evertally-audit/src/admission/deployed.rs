@@ -2,8 +2,7 @@
 
 use evertally::Contribution;
 use evertally_stream::{
-    Amount, BucketLength, Buckets, Clamp, Clocked, ClosedStep, Event, Follow, Gather, KeySet,
-    ParticipationLimits, Result, Rules,
+    Amount, BucketLength, Buckets, Clamp, Clocked, ClosedStep, Event, Follow, Gather, KeySet, Result, Rules,
 };
 
 use super::synthetic_events::{SyntheticEvent, TICKS_PER_STEP};
@@ -133,14 +132,12 @@ pub(crate) fn buckets(rules: &AdmissionRules) -> Result<Buckets> {
 pub(crate) fn admission(rules: &AdmissionRules) -> Result<Rules> {
     let has_keys = rules.keys > 1;
     let is_clamped = rules.contribution != Contribution::unit();
-    let limits =
-        rules.persons.map(|persons| ParticipationLimits::new(persons.max_steps(), persons.min_gap()));
     Ok(Rules {
         keys: has_keys.then(|| KeySet::new((1..rules.keys).map(|key| key.to_string()))).transpose()?,
         clamp: is_clamped
             .then(|| Clamp::new(rules.contribution.lo(), rules.contribution.hi()))
             .transpose()?,
-        limits: limits.transpose()?,
+        limits: rules.persons,
         has_ids: rules.has_ids,
     })
 }

@@ -162,7 +162,7 @@ proptest! {
         k in 1_u64..6, b in 1_u64..9,
         arrivals in prop::collection::vec((0_u8..5, 0_u64..60, prop::bool::weighted(0.2)), 0..200),
     ) {
-        let mut oracle = ContributionBound::new(ParticipationLimits::new(k, b).unwrap());
+        let mut oracle = ContributionBound::new(Participation::at_most(k, b).unwrap());
         let mut persons = Participants::new(k, b, &key()).unwrap();
         for (person, step, is_cut) in arrivals {
             let name = format!("person {person}");

@@ -19,7 +19,7 @@ pub(super) fn gather_events(
     buckets: Buckets,
     reader: &mut dyn RowReader,
 ) -> Result<GatheredSteps> {
-    let mut gather = Gather::new(buckets, task.rules()?, task.memory_limit())?;
+    let mut gather = Gather::new(buckets, task.rules(), task.memory_limit())?;
     let mut left_out = LeftOut::new(task);
     let mut rows = EventRows::new(task, reader, "reading");
     while rows.read()? {
@@ -52,7 +52,7 @@ pub(super) fn follow_events(
     reader: &mut dyn RowReader,
     releaser: &mut Releaser<'_>,
 ) -> Result<()> {
-    let mut follow = Follow::new(buckets, task.rules()?);
+    let mut follow = Follow::new(buckets, task.rules());
     let mut left_out = LeftOut::while_following(task);
     let mut rows = EventRows::new(task, reader, "following");
     while rows.read()? {

@@ -6,10 +6,9 @@ use crate::commands::shared::{participation, plan_spec};
 use crate::error::{CliError, Result, shown};
 use crate::input::BYTE_ORDER_MARK;
 use evertally::post::PostProcess;
-use evertally::{Contribution, Horizon, PlanSpec, Shape, Workload};
+use evertally::{Contribution, Horizon, Participation, PlanSpec, Shape, Workload};
 use evertally_stream::{
-    BucketLength, Buckets, Clamp, Closing, Columns, Definition, KeySet, OTHER, ParticipationLimits,
-    Precedence, Rules, time,
+    BucketLength, Buckets, Clamp, Closing, Columns, Definition, KeySet, OTHER, Precedence, Rules, time,
 };
 use std::path::Path;
 
@@ -208,15 +207,14 @@ impl Task {
                 (None, false) => Closing::AtTheEnd,
             },
             clamp: self.clamp,
-            bound: self.enforced_bound(),
+            bound: self.enforced_bound().map(|bound| (bound.max_steps(), bound.min_gap())),
             precedence: Precedence::Time,
         }
     }
 
     /// The most steps of a person and the least gap between them, if events name persons.
-    fn enforced_bound(&self) -> Option<(u64, u64)> {
-        let bound = self.spec.participation;
-        (self.bounds_persons && self.person.is_some()).then(|| (bound.max_steps(), bound.min_gap()))
+    fn enforced_bound(&self) -> Option<Participation> {
+        (self.bounds_persons && self.person.is_some()).then_some(self.spec.participation)
     }
 
     /// The columns to read. Their order is known to [`super::feed`] alone.
@@ -225,15 +223,13 @@ impl Task {
     }
 
     /// The rules under which an event counts.
-    pub(super) fn rules(&self) -> Result<Rules> {
-        let limits =
-            self.enforced_bound().map(|(max_steps, min_gap)| ParticipationLimits::new(max_steps, min_gap));
-        Ok(Rules {
+    pub(super) fn rules(&self) -> Rules {
+        Rules {
             keys: self.keys.clone(),
             clamp: self.clamp,
-            limits: limits.transpose()?,
+            limits: self.enforced_bound(),
             has_ids: self.id.is_some(),
-        })
+        }
     }
 }
 
