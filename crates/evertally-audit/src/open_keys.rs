@@ -15,9 +15,9 @@
 //! **Cost.** One release per key and step, as for a `SparseCounter`, and the amounts of odd keys
 //! twice.
 
+use evertally::internals::noise::copy_of;
 use evertally::{Error, NoiseKey, Plan, Result, Shape, SparseCounter};
 
-use crate::keys::copy_of;
 use crate::stream::Stream;
 use crate::subject::{Session, Subject, checked_grid, replayed_distance, rounded};
 
@@ -44,11 +44,7 @@ impl OpenKeysSubject {
     /// # Errors
     /// [`Error::BadParameter`] unless the plan is for open keys and there is at least one key to
     /// watch.
-    pub fn new<I>(plan: Plan, names: I) -> Result<Self>
-    where
-        I: IntoIterator,
-        I::Item: Into<String>,
-    {
+    pub fn new(plan: Plan, names: impl IntoIterator<Item: Into<String>>) -> Result<Self> {
         if *plan.shape() != Shape::OpenKeys {
             return Err(Error::bad("plan", "for open keys", "another"));
         }

@@ -11,10 +11,11 @@ pub use gates::GateFault;
 
 use std::f64::consts::{SQRT_2, TAU};
 
+use evertally::internals::noise::copy_of;
 use evertally::privacy::NoiseKind;
 use evertally::{Budget, Error, Mechanism, NoiseKey, Participation, Plan, PlanBuilder, Result};
 
-use crate::keys::{Coins, copy_of};
+use crate::keys::Coins;
 use crate::subject::{CounterSubject, Promise, Session, Subject};
 
 /// The standard deviation of noise that is 15 % short, relative to the declared one.

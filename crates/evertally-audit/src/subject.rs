@@ -1,6 +1,7 @@
 //! The subject of an audit: a mechanism that promises a plan's privacy and releases numbers at
 //! every step.
 
+use evertally::internals::noise::copy_of;
 use evertally::internals::replay::replay_lane;
 use evertally::privacy::NoiseKind;
 use evertally::{
@@ -8,7 +9,6 @@ use evertally::{
     Plan, Result, Shape, VectorCounter,
 };
 
-use crate::keys::copy_of;
 use crate::stream::Stream;
 
 /// The protection that the subject claims. An audit tests this claim, independently of the

@@ -19,6 +19,7 @@
 //! **Source.** Kairouz, McMahan, Song, Thakkar, Thakurta and Xu, "Practical and Private (Deep)
 //! Learning without Sampling or Shuffling" (2021).
 
+use evertally::internals::noise::copy_of;
 use evertally::{Error, NoiseKey, Result, Spend, VectorCounter};
 use zeroize::{Zeroize, Zeroizing};
 
@@ -75,6 +76,7 @@ impl Learner {
             finished: zero.clone(),
             released: zero,
         };
+        // One key is used for every segment of a run. Each segment has its own stream.
         let counter = VectorCounter::new(&plan.segment(0), copy_of(&key))?;
         Self::assemble(plan, key, 0, counter, vectors)
     }
@@ -288,11 +290,6 @@ impl Vectors {
         }
         plan.set().project(&mut self.theta);
     }
-}
-
-/// One key is used for every segment of a run. Each segment has its own stream.
-pub(crate) fn copy_of(key: &NoiseKey) -> NoiseKey {
-    NoiseKey::from_bytes(*key.expose_bytes())
 }
 
 impl std::fmt::Debug for Learner {

@@ -18,11 +18,12 @@
 //! gradients it gives the same parameters, bit for bit, and spends nothing. The caller must ensure
 //! that the data are the same. `evertally learn` checks this with a hash.
 
+use evertally::internals::noise::copy_of;
 use evertally::internals::saved_form;
 use evertally::{Error, NoiseKey, Result, VectorCounter};
 use zeroize::Zeroizing;
 
-use crate::learner::{Learner, Vectors, copy_of};
+use crate::learner::{Learner, Vectors};
 use crate::plan::LearningPlan;
 
 const MAGIC: [u8; 4] = *b"EVLN";

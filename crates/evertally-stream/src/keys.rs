@@ -25,11 +25,7 @@ impl KeySet {
     ///
     /// # Errors
     /// [`evertally::Error::BadParameter`] without a key, for a blank one, and for one that is declared twice.
-    pub fn new<I>(declared: I) -> Result<Self>
-    where
-        I: IntoIterator,
-        I::Item: Into<String>,
-    {
+    pub fn new(declared: impl IntoIterator<Item: Into<String>>) -> Result<Self> {
         Self::of(declared, given_name)
     }
 
@@ -38,20 +34,15 @@ impl KeySet {
     ///
     /// # Errors
     /// Those of [`KeySet::new`].
-    pub fn stored<I>(declared: I) -> Result<Self>
-    where
-        I: IntoIterator,
-        I::Item: Into<String>,
-    {
+    pub fn stored(declared: impl IntoIterator<Item: Into<String>>) -> Result<Self> {
         Self::of(declared, |text| text)
     }
 
     /// Keys that are told apart by what `distinct` makes of them.
-    fn of<I>(declared: I, distinct: fn(Option<&str>) -> Option<&str>) -> Result<Self>
-    where
-        I: IntoIterator,
-        I::Item: Into<String>,
-    {
+    fn of(
+        declared: impl IntoIterator<Item: Into<String>>,
+        distinct: fn(Option<&str>) -> Option<&str>,
+    ) -> Result<Self> {
         let mut set = Self { names: Vec::new(), index: HashMap::new() };
         let mut places = HashMap::new();
         for name in declared {

@@ -7,7 +7,7 @@ pub mod noise {
     pub use crate::noise::{
         CausalConvolver, Correlator, CyclicConvolver, Decay, GradeBlock, GradeBounds, Grading, IntegerLaw,
         IntegerNoise, KeyedNoise, LaneTag, NoiseKey, Real, Recipe, SlowDecay, StreamKey, Tagger, VectorField,
-        WhiteField, WhiteNoise, WindowDecay, square_root_coefficient, square_root_coefficients,
+        WhiteField, WhiteNoise, WindowDecay, copy_of, square_root_coefficient, square_root_coefficients,
     };
 }
 

@@ -15,11 +15,12 @@
 //! **Cost.** A few products per pattern, and two runs per replayed change.
 
 use evertally::internals::factorization::Dense;
+use evertally::internals::noise::copy_of;
 use evertally::privacy::NoiseKind;
 use evertally::{Matrix, Plan, Result};
 
 use super::Target;
-use crate::keys::{Keys, Purpose, copy_of};
+use crate::keys::{Keys, Purpose};
 use crate::neighbours::Neighbourhood;
 use crate::report::{Attack, Finding, verdict};
 use crate::stream::{Change, Stream};

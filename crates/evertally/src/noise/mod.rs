@@ -57,7 +57,7 @@ pub(crate) use field::{KeyedField, SliceField};
 pub use field::{VectorField, WhiteField};
 #[doc(hidden)]
 pub use integer::{IntegerLaw, IntegerNoise, WindowDecay};
-pub use key::{NoiseKey, StreamKey};
+pub use key::{NoiseKey, StreamKey, copy_of};
 pub use keyed::{KeyedNoise, LaneTag, Tagger};
 pub use progress::Progress;
 pub use real::Real;
