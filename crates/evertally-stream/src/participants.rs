@@ -55,7 +55,7 @@ const LABEL: &[u8] = b"evertally participants 1";
 /// and names nobody.
 ///
 /// ```
-/// use evertally::{NoiseKey, Participation};
+/// use evertally::NoiseKey;
 /// use evertally_stream::{Participants, PersonStore};
 /// let key = NoiseKey::from_os()?;
 /// let mut persons = Participants::new(2, 1, &key)?;
@@ -112,8 +112,8 @@ impl Participants {
     /// Continues from a saved state.
     ///
     /// # Errors
-    /// [`evertally::Error::BadState`] if the state is damaged or belongs to other limits or another key;
-    /// [`evertally::Error::BadParameter`] as [`Participants::new`].
+    /// [`evertally::Error::BadState`] if the state is damaged or belongs to other limits or another
+    /// key; [`evertally::Error::BadParameter`] as [`Participants::new`].
     pub fn resume(max_steps: u64, min_gap: u64, key: &NoiseKey, state: &[u8]) -> Result<Self> {
         let mut persons = Self::new(max_steps, min_gap, key)?;
         let refuse = |reason| Err(evertally::Error::BadState { reason }.into());
