@@ -31,7 +31,7 @@ impl Greedy {
     /// With gradients of this norm.
     ///
     /// # Errors
-    /// [`Error::BadParameter`] unless it is positive and finite.
+    /// [`evertally::Error::BadParameter`] unless it is positive and finite.
     pub fn new(clip: f64) -> Result<Self> {
         Ok(Self { clip: positive("clip", clip)?, gradient: Vec::new() })
     }
@@ -58,7 +58,7 @@ impl RandomWalk {
     /// With gradients of this norm, and signs from a seed that anyone can guess.
     ///
     /// # Errors
-    /// [`Error::BadParameter`] unless the norm is positive and finite.
+    /// [`evertally::Error::BadParameter`] unless the norm is positive and finite.
     pub fn insecure_from_seed(clip: f64, seed: u64) -> Result<Self> {
         let white = WhiteNoise::gaussian(NoiseKey::insecure_from_seed(seed).stream(b"random walk"));
         Ok(Self { clip: positive("clip", clip)?, white, step: 0, gradient: Vec::new() })
@@ -97,7 +97,7 @@ impl Exploiter {
     /// a fixed point of norm `distance`.
     ///
     /// # Errors
-    /// [`Error::BadParameter`] unless all numbers are positive and finite.
+    /// [`evertally::Error::BadParameter`] unless all numbers are positive and finite.
     pub fn new(clip: f64, lambda: f64, distance: f64, steps: u64, set: Set) -> Result<Self> {
         let (lambda, distance) = (positive("lambda", lambda)?, positive("distance", distance)?);
         let clip = positive("clip", clip)?;
