@@ -9,6 +9,7 @@
 //! Integers have the digest of the doubles that add up to them: equal inputs have equal digests.
 
 use evertally::Shape;
+use evertally::internals::noise::copy_of;
 use evertally_keys::{Digest, InputChain, Uses};
 use evertally_stream::Amount;
 use pyo3::prelude::*;
@@ -16,7 +17,7 @@ use zeroize::Zeroizing;
 
 use crate::errors::Failure;
 use crate::guarded_state::GuardedLock;
-use crate::noise_key::{NoiseKey, copy_of, given_or_fresh};
+use crate::noise_key::{NoiseKey, given_or_fresh};
 use crate::plan::Plan;
 
 /// A counter of the library.

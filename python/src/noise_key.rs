@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use evertally::internals::noise::copy_of;
 use evertally_keys::{Guard, InputChain, Uses, key_file};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -71,11 +72,6 @@ impl NoiseKey {
     pub(crate) fn uses(&self) -> Option<&Uses> {
         self.uses.as_ref()
     }
-}
-
-/// A copy of a key.
-pub(crate) fn copy_of(key: &evertally::NoiseKey) -> evertally::NoiseKey {
-    evertally::NoiseKey::from_bytes(*key.expose_bytes())
 }
 
 /// The given key with its record, or a fresh one that is not kept.

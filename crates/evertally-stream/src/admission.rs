@@ -118,8 +118,9 @@ pub trait PersonStore {
 /// Decides on events, one by one, by the [rule](self) of this module.
 ///
 /// ```
-/// use evertally_stream::{Admission, ContributionBound, KnownIds, Outcome, ParticipationLimits};
-/// let bound = ContributionBound::new(ParticipationLimits::new(2, 1)?);
+/// use evertally::Participation;
+/// use evertally_stream::{Admission, ContributionBound, KnownIds, Outcome};
+/// let bound = ContributionBound::new(Participation::at_most(2, 1)?);
 /// let mut admission = Admission { ids: Some(KnownIds::default()), persons: Some(bound) };
 /// let mut decide = |person, id, step| admission.decide(Some((Some(person), id)), Some(person), Ok(step));
 /// assert_eq!(decide("p", "1", 4), Outcome::Counted { step: 4 });

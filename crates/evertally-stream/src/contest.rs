@@ -91,6 +91,7 @@ impl Contest {
         };
         let max_claims =
             self.rules.limits.filter(|_| self.rules.has_ids).map_or(1, |limits| limits.max_steps());
+        let max_claims = usize::try_from(max_claims).unwrap_or(usize::MAX);
         let key = given_name(event.key).map(Into::into);
         let claim = Claim { time: event.time, id: id.map(Into::into), key, amount };
         let claims = self.open.entry(step).or_default();

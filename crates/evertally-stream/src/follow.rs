@@ -142,9 +142,9 @@ impl Follow {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::contribution::ParticipationLimits;
     use crate::gather::Gather;
     use crate::keys::KeySet;
+    use evertally::Participation;
     use proptest::prelude::*;
 
     const SECOND: i64 = 1_000_000;
@@ -163,7 +163,7 @@ mod tests {
 
     #[test]
     fn a_later_event_closes_and_a_straggler_is_late() {
-        let mut follow = Follow::new(five_seconds(), Rules::new());
+        let mut follow = Follow::new(five_seconds(), Rules::default());
         assert_eq!(plain(follow.push(&at(0)).unwrap().closed), []);
         assert_eq!(plain(follow.push(&at(0)).unwrap().closed), []);
         assert_eq!(plain(follow.push(&at(3)).unwrap().closed), [(0, 2.0), (1, 0.0), (2, 0.0)]);
@@ -176,7 +176,7 @@ mod tests {
 
     #[test]
     fn time_moves_when_told() {
-        let mut follow = Follow::new(five_seconds(), Rules::new());
+        let mut follow = Follow::new(five_seconds(), Rules::default());
         assert_eq!(plain(follow.advance_to(SECOND - 1)), []);
         assert_eq!(plain(follow.advance_to(SECOND)), [(0, 0.0)]);
         assert_eq!(plain(follow.advance_to(0)), []);
@@ -187,7 +187,7 @@ mod tests {
 
     #[test]
     fn an_event_that_does_not_count_moves_nothing() {
-        let rules = Rules::new().bound(ParticipationLimits::new(1, 1).unwrap());
+        let rules = Rules { limits: Some(Participation::at_most(1, 1).unwrap()), ..Rules::default() };
         let mut follow = Follow::new(five_seconds(), rules);
         let of = |person, second| Event { person, ..at(second) };
         assert!(follow.push(&of(Some("p1"), 0)).unwrap().outcome.is_none());
@@ -204,7 +204,8 @@ mod tests {
     /// of the same person took the step, and neither the event nor its copy counted.
     #[test]
     fn a_copy_of_an_event_that_does_not_count_in_the_end_does() {
-        let rules = Rules::new().bound(ParticipationLimits::new(2, 1).unwrap()).drop_duplicates();
+        let rules =
+            Rules { limits: Some(Participation::at_most(2, 1).unwrap()), has_ids: true, ..Rules::default() };
         let at = |id, time| Event { time, person: Some("p"), id: Some(id), ..Event::default() };
         let events = [at("A", 500_000), at("A", 4 * SECOND), at("B", 100_000)];
         for order in [[0, 1, 2], [1, 0, 2], [2, 0, 1], [0, 2, 1]] {
@@ -223,7 +224,8 @@ mod tests {
     /// Any event past the range ended a followed run, even a copy or one of a person over the bound.
     #[test]
     fn an_event_past_the_range_ends_it_only_if_it_would_count() {
-        let rules = Rules::new().bound(ParticipationLimits::new(2, 3).unwrap()).drop_duplicates();
+        let rules =
+            Rules { limits: Some(Participation::at_most(2, 3).unwrap()), has_ids: true, ..Rules::default() };
         let mut follow = Follow::new(five_seconds(), rules);
         let at = |person, id, second| Event { person, id, ..at(second) };
         let [p, q] = [Some("p"), Some("q")];
@@ -245,10 +247,11 @@ mod tests {
         ) {
             events.sort_unstable();
             let buckets = Buckets::new(0, "1s".parse().unwrap(), 40).unwrap();
-            let mut rules = Rules::new().keys(KeySet::new(["0", "1", "2"]).unwrap());
-            if bounded {
-                rules = rules.bound(ParticipationLimits::new(k, b).unwrap());
-            }
+            let rules = Rules {
+                keys: Some(KeySet::new(["0", "1", "2"]).unwrap()),
+                limits: bounded.then(|| Participation::at_most(k, b).unwrap()),
+                ..Rules::default()
+            };
             let mut gather = Gather::new(buckets, rules.clone(), 1 << 20).unwrap();
             let mut follow = Follow::new(buckets, rules);
             let mut followed = Vec::new();

@@ -27,11 +27,7 @@ impl KeySet {
     /// # Errors
     /// [`evertally::Error::BadParameter`] without a key, for a blank one, for one with whitespace
     /// around it, and for one that is declared twice.
-    pub fn new<I>(declared: I) -> Result<Self>
-    where
-        I: IntoIterator,
-        I::Item: Into<String>,
-    {
+    pub fn new(declared: impl IntoIterator<Item: Into<String>>) -> Result<Self> {
         let declared: Vec<String> = declared.into_iter().map(Into::into).collect();
         let is_name = |text: &String| given_name(Some(text)) == Some(text);
         if let Some(place) = declared.iter().position(|text| !is_name(text)) {
@@ -48,11 +44,7 @@ impl KeySet {
     /// # Errors
     /// [`evertally::Error::BadParameter`] without a key, for a blank one, and for one that is
     /// declared twice.
-    pub fn stored<I>(declared: I) -> Result<Self>
-    where
-        I: IntoIterator,
-        I::Item: Into<String>,
-    {
+    pub fn stored(declared: impl IntoIterator<Item: Into<String>>) -> Result<Self> {
         let mut set = Self { names: Vec::new(), index: HashMap::new() };
         let mut places = HashMap::new();
         for name in declared {

@@ -5,7 +5,7 @@ use crate::error::{CliError, Result};
 use crate::mechanism;
 use clap::Args;
 use evertally::{Plan, PlanSpec, Shape};
-use evertally_audit::{CounterSubject, OpenKeysSubject, Subject, VectorSubject};
+use evertally_audit::{CounterSubject, OpenKeysSubject, Subject};
 use std::path::PathBuf;
 
 /// Vectors that are longer take too long to audit.
@@ -131,9 +131,6 @@ impl AuditArgs {
             Shape::OpenKeys => {
                 let names = self.planning.group_names()?;
                 Box::new(OpenKeysSubject::new(plan, names)?.rounded_to(rounded_to).map_err(refuse)?)
-            }
-            Shape::Vector { .. } => {
-                Box::new(VectorSubject::new(plan)?.rounded_to(rounded_to).map_err(refuse)?)
             }
             _ => Box::new(CounterSubject::new(plan)?.rounded_to(rounded_to).map_err(refuse)?),
         })

@@ -16,7 +16,7 @@ pub(super) fn gather_events(
     buckets: Buckets,
     reader: &mut dyn RowReader,
 ) -> Result<GatheredSteps> {
-    let mut gather = Gather::new(buckets, task.rules()?, task.memory_limit())?;
+    let mut gather = Gather::new(buckets, task.rules(), task.memory_limit())?;
     let mut left_out = LeftOut::new(task);
     let mut rows = EventRows::new(task, reader, "reading");
     while rows.read()? {
@@ -49,7 +49,7 @@ pub(super) fn follow_events(
     reader: &mut dyn RowReader,
     releaser: &mut Releaser<'_>,
 ) -> Result<()> {
-    let mut follow = Follow::new(buckets, task.rules()?);
+    let mut follow = Follow::new(buckets, task.rules());
     let mut left_out = LeftOut::while_following(task);
     let mut rows = EventRows::new(task, reader, "following");
     while rows.read()? {

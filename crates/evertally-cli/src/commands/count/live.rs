@@ -16,7 +16,7 @@ const MAX_WAIT: Duration = Duration::from_secs(1);
 
 /// The open buckets, if the clock closes buckets.
 pub(super) fn clocked(task: &Task<'_>, buckets: Buckets) -> Result<Option<Clocked>> {
-    let open = |lag| Ok(Clocked::new(buckets, task.rules()?, lag, task.memory_limit())?);
+    let open = |lag| Ok(Clocked::new(buckets, task.rules(), lag, task.memory_limit())?);
     task.lag.map(open).transpose()
 }
 

@@ -6,10 +6,9 @@ use crate::commands::shared::{participation, plan_spec};
 use crate::error::{CliError, Result, shown};
 use crate::input::BYTE_ORDER_MARK;
 use evertally::post::PostProcess;
-use evertally::{Contribution, Horizon, PlanSpec, Shape, Workload};
+use evertally::{Contribution, Horizon, Participation, PlanSpec, Shape, Workload};
 use evertally_stream::{
-    BucketLength, Buckets, Clamp, Closing, Columns, Definition, KeySet, OTHER, ParticipationLimits,
-    Precedence, Rules, time,
+    BucketLength, Buckets, Clamp, Closing, Columns, Definition, KeySet, OTHER, Precedence, Rules, time,
 };
 use std::path::Path;
 
@@ -175,15 +174,14 @@ impl<'a> Task<'a> {
                 (None, false) => Closing::AtTheEnd,
             },
             clamp: self.clamp,
-            bound: self.enforced_bound(),
+            bound: self.enforced_bound().map(|bound| (bound.max_steps(), bound.min_gap())),
             precedence: Precedence::Time,
         }
     }
 
     /// The most steps of a person and the least gap between them, if events name persons.
-    fn enforced_bound(&self) -> Option<(u64, u64)> {
-        let bound = self.spec.participation;
-        (self.bounds_persons && self.args.person.is_some()).then(|| (bound.max_steps(), bound.min_gap()))
+    fn enforced_bound(&self) -> Option<Participation> {
+        (self.bounds_persons && self.args.person.is_some()).then_some(self.spec.participation)
     }
 
     /// The columns to read. Their order is known to [`super::events`] alone.
@@ -193,21 +191,13 @@ impl<'a> Task<'a> {
     }
 
     /// The rules under which an event counts.
-    pub(super) fn rules(&self) -> Result<Rules> {
-        let mut rules = Rules::new();
-        if let Some(keys) = &self.keys {
-            rules = rules.keys(keys.clone());
+    pub(super) fn rules(&self) -> Rules {
+        Rules {
+            keys: self.keys.clone(),
+            clamp: self.clamp,
+            limits: self.enforced_bound(),
+            has_ids: self.args.id.is_some(),
         }
-        if let Some(clamp) = self.clamp {
-            rules = rules.clamp(clamp);
-        }
-        if let Some((max_steps, min_gap)) = self.enforced_bound() {
-            rules = rules.bound(ParticipationLimits::new(max_steps, min_gap)?);
-        }
-        if self.args.id.is_some() {
-            rules = rules.drop_duplicates();
-        }
-        Ok(rules)
     }
 }
 

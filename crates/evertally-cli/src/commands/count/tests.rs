@@ -147,7 +147,7 @@ fn run(file: &std::path::Path, typed: &Typed) -> Option<(evertally::NoiseName, C
             (task.horizon()?, live.advance_to(i64::MAX).collect())
         }
         Some(buckets) if args.follow => {
-            let mut follow = Follow::new(buckets, task.rules().ok()?);
+            let mut follow = Follow::new(buckets, task.rules());
             let mut steps = Vec::new();
             feed::each_event(&task, reader.as_mut(), |event| {
                 if let Ok(pushed) = follow.push(event) {

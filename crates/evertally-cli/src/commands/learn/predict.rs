@@ -9,7 +9,7 @@ use crate::error::{CliError, Result, name_of};
 use crate::input::{self, EXPECTED_VALUE, InputFormat, each_row, expected};
 use crate::output::{self, Destination};
 use clap::{Args, ValueEnum};
-use evertally_learn::{Dataset, Loss, Losses};
+use evertally_learn::{Dataset, Losses};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 

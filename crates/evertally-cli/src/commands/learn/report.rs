@@ -8,7 +8,6 @@ use crate::budget_file::BudgetReceipt;
 use crate::error::{Result, name_of};
 use crate::output::JsonObject;
 use crate::plot::{CurveChart, Line};
-use evertally_learn::Loss as _;
 use evertally_learn::regret::RegretReport;
 use serde::Serialize;
 
