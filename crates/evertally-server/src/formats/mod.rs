@@ -110,7 +110,7 @@ pub(crate) async fn answer(app: &App, selection: Selection, format: Format) -> R
     let encoder: Box<dyn Encoder> = match format {
         Format::Json => Box::new(json::Json::new(crate::state::name_of(&selection.counter), selection.next)),
         Format::Csv => Box::new(csv::Csv::default()),
-        Format::Arrow => Box::new(arrow::Arrow::new()?),
+        Format::Arrow => Box::new(arrow::Arrow::new()),
     };
     let next = selection.next;
     let writing = Writing { app: app.clone(), selection, encoder, is_done: false };
