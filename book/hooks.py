@@ -1,0 +1,84 @@
+"""What the book adds to the Markdown of `docs`, at build time.
+
+- The reference of the commands, from the program itself (`reference.py`). The variable `EVERTALLY`
+  is the path of the program.
+- Files of other directories: `bench/*.md` and `python/README.md`. Their links, and links to them,
+  are written for readers of the repository and are translated here.
+- Formulas. `$…$` and `$$…$$` become MathML, which browsers draw without any script.
+"""
+
+from __future__ import annotations
+
+import html
+import os
+import pathlib
+import re
+import sys
+from typing import Any
+
+from latex2mathml.converter import convert
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.exceptions import PluginError
+from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+import reference  # noqa: E402  (it lies beside this file)
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+GENERATED: dict[str, str] = {}
+
+
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    """Makes the reference and completes the navigation with what is found."""
+    program = os.environ.get("EVERTALLY")
+    if not program:
+        raise PluginError("set EVERTALLY to the path of the program, or use cargo xtask book")
+    made = reference.pages(program)
+    GENERATED.update({reference.file_name(command): page for command, page in made.items()})
+    commands = [{command or "Commands": reference.file_name(command)} for command in made]
+    measured = [{title(path): str(path.relative_to(ROOT))} for path in measurements()]
+    complete = {"Reference": commands, "Measurements": measured}
+    config.nav = [complete_section(section, complete) for section in config.nav or []]
+    return config
+
+
+def complete_section(section: dict[str, Any], complete: dict[str, Any]) -> dict[str, Any]:
+    return {name: complete.get(name, content) for name, content in section.items()}
+
+
+def measurements() -> list[pathlib.Path]:
+    return sorted((ROOT / "bench").glob("*.md"))
+
+
+def title(path: pathlib.Path) -> str:
+    return path.read_text(encoding="utf-8").splitlines()[0].removeprefix("# ").strip()
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    for name, page in GENERATED.items():
+        files.append(File.generated(config, name, content=page))
+    for path in [*measurements(), ROOT / "python" / "README.md"]:
+        name = str(path.relative_to(ROOT))
+        files.append(File(name, str(ROOT), config.site_dir, config.use_directory_urls))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Translates links between `docs` and its neighbours to where the book has their pages."""
+    if page.file.src_uri.startswith(("bench/", "python/")):
+        return markdown.replace("](../docs/", "](../")
+    return re.sub(r"\]\(\.\./(bench|python)/", r"](\1/", markdown)
+
+
+def on_page_content(content: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Formulas to MathML. The Markdown extension has marked them."""
+    content = re.sub(r'<span class="arithmatex">\\\((.*?)\\\)</span>', formula("inline"), content, flags=re.S)
+    return re.sub(r'<div class="arithmatex">\\\[(.*?)\\\]</div>', formula("block"), content, flags=re.S)
+
+
+def formula(display: str):
+    def replace(found: re.Match[str]) -> str:
+        return convert(html.unescape(found[1]).strip(), display=display)
+
+    return replace
