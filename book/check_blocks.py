@@ -113,16 +113,16 @@ def run(program: pathlib.Path, todo: list[Command]) -> list[tuple[int | None, st
             except ProcessLookupError:
                 pass
             shell.wait()
-        return [(number(results / f"{each}.code"), text(results / str(each)).replace(address, "127.0.0.1:8740"))
+        return [(exit_code(results / f"{each}.code"), content(results / str(each)).replace(address, "127.0.0.1:8740"))
                 for each in range(len(todo))]
 
 
-def number(path: pathlib.Path) -> int | None:
-    content = text(path).strip()
-    return int(content) if content else None
+def exit_code(path: pathlib.Path) -> int | None:
+    written = content(path).strip()
+    return int(written) if written else None
 
 
-def text(path: pathlib.Path) -> str:
+def content(path: pathlib.Path) -> str:
     return path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
 
 

@@ -13,8 +13,10 @@ from __future__ import annotations
 import argparse
 import array
 import json
+import math
 import pathlib
 import re
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -65,6 +67,16 @@ class Figures:
         return [head, *([f"{n:,}", name, *(f"± {self.margin('--horizon', n, epsilon=e):,.0f}" for e in (0.1, 1, 4))]
                         for n, name in names.items())]
 
+    def epsilons(self) -> list[list[str]]:
+        rows = []
+        for epsilon in (0.1, 0.5, 1.0, 2.0, 4.0, 8.0):
+            plan = json.loads(self.ask("plan", "--horizon", 1, "--epsilon", epsilon, "--delta", "1e-6", "--json"))
+            # The best test between N(0, 1) and N(1/σ, 1) is right with probability Φ(1/2σ).
+            right = statistics.NormalDist().cdf(0.5 / plan["noise_multiplier"])
+            bound = 1 / (1 + math.exp(-epsilon))
+            rows.append([f"{epsilon:g}", f"{math.exp(epsilon):,.4g}", f"{100 * bound:.{1 if bound < 0.999 else 2}f} %", f"{100 * right:.1f} %"])
+        return [["ε", "odds change at most by the factor", "a guess of 50 % becomes at most", "best guess against this noise is right in"], *rows]
+
     def persons(self) -> list[list[str]]:
         bounds = [(1, 1, "one day"), (4, 1, "any 4 days"), (4, 90, "4 days, at least 90 days apart"),
                   (12, 1, "any 12 days"), (12, 30, "12 days, at least 30 days apart"),
@@ -91,7 +103,7 @@ class Figures:
     def mechanisms(self) -> list[list[str]]:
         columns = {"least": "least possible", "graded-square-root": "default", "square-root": "square root",
                    "honaker-full": "improved tree", "binary": "binary tree",
-                   "input-perturbation": "noise on every step's events", "output-perturbation": "fresh noise on every total"}
+                   "input-perturbation": "fresh noise per step, added up", "output-perturbation": "fresh noise per total"}
         rows = []
         for horizon in (64, 1024, 16384):
             errors = self.compare(horizon)
@@ -101,8 +113,8 @@ class Figures:
     # Pictures
 
     def noise_paths(self) -> str:
-        shown = [("input-perturbation", "Noise on every step's events", svg.RED), ("binary", "Binary tree", svg.ORANGE),
-                 ("graded-square-root", "Default", svg.BLUE)]
+        shown = [("input-perturbation", "Fresh noise per step, added up", svg.RED),
+                 ("binary", "Binary tree", svg.ORANGE), ("graded-square-root", "Default", svg.BLUE)]
         ticks = [(value, str(value)) for value in (-150, -100, -50, 0, 50, 100, 150)]
         panels = []
         for mechanism, title, colour in shown:
@@ -159,8 +171,8 @@ class Figures:
         images: dict[str, Callable[[], str]] = {"noise-paths": self.noise_paths, "error-growth": self.error_growth,
                                                 "step-errors": self.step_errors, "first-count": self.first_count}
         made = {DOCS / "images" / f"{name}.svg": draw() for name, draw in images.items()}
-        for name, page, make in [("horizons", "first-count", self.horizons), ("persons", "persons", self.persons),
-                                 ("sums", "periods", self.sums), ("mechanisms", "how-good", self.mechanisms)]:
+        for name, page, make in [("epsilons", "first-count", self.epsilons), ("horizons", "first-count", self.horizons),
+                                 ("persons", "persons", self.persons), ("sums", "periods", self.sums), ("mechanisms", "how-good", self.mechanisms)]:
             path = DOCS / f"{page}.md"
             made[path] = with_table(made.get(path) or path.read_text(encoding="utf-8"), name, table(make()))
         return made
