@@ -44,7 +44,9 @@ def faults(site: pathlib.Path) -> list[str]:
                 if address in page.loads and parts.scheme != "data":
                     found.append(f"{path.relative_to(site)} loads {address}")
                 continue
-            target = (path.parent / urllib.parse.unquote(parts.path)).resolve() if parts.path else path
+            # The page for errors is shown at any address, so its links start at the root.
+            start = site if parts.path.startswith("/") else path.parent
+            target = (start / urllib.parse.unquote(parts.path).lstrip("/")).resolve() if parts.path else path
             target = target / "index.html" if target.is_dir() else target
             anchor = urllib.parse.unquote(parts.fragment)
             if not target.exists():
