@@ -115,7 +115,7 @@ class Figures:
     def noise_paths(self) -> str:
         shown = [("input-perturbation", "Fresh noise per step, added up", svg.RED),
                  ("binary", "Binary tree", svg.ORANGE), ("graded-square-root", "Default", svg.BLUE)]
-        ticks = [(value, str(value)) for value in (-150, -100, -50, 0, 50, 100, 150)]
+        ticks = [(value, str(value)) for value in (-200, -100, 0, 100, 200)]
         panels = []
         for mechanism, title, colour in shown:
             values = self.noise(mechanism, 1024)

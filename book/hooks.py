@@ -5,6 +5,7 @@
 - Files of other directories: `bench/*.md` and `python/README.md`. Their links, and links to them,
   are written for readers of the repository and are translated here.
 - Formulas. `$…$` and `$$…$$` become MathML, which browsers draw without any script.
+- The copy button of a console copies its commands, without prompts and output.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import os
 import pathlib
 import re
 import sys
+from collections.abc import Callable
 from typing import Any
 
 from latex2mathml.converter import convert
@@ -23,7 +25,8 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
-import reference  # noqa: E402  (it lies beside this file)
+import check_blocks  # noqa: E402  (they lie beside this file)
+import reference  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 GENERATED: dict[str, str] = {}
@@ -72,13 +75,34 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 
 
 def on_page_content(content: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Formulas to MathML. The Markdown extension has marked them."""
+    """Formulas to MathML, which the Markdown extension has marked, and what consoles copy."""
     content = re.sub(r'<span class="arithmatex">\\\((.*?)\\\)</span>', formula("inline"), content, flags=re.S)
-    return re.sub(r'<div class="arithmatex">\\\[(.*?)\\\]</div>', formula("block"), content, flags=re.S)
+    content = re.sub(r'<div class="arithmatex">\\\[(.*?)\\\]</div>', formula("block"), content, flags=re.S)
+    return re.sub(r'<div class="language-console highlight">(.*?)</div>', console, content, flags=re.S)
 
 
-def formula(display: str):
+def formula(display: str) -> Callable[[re.Match[str]], str]:
     def replace(found: re.Match[str]) -> str:
-        return convert(html.unescape(found[1]).strip(), display=display)
+        made = convert(html.unescape(found[1]).strip(), display=display)
+        # Norms are as high as one line. Stretched, they are uneven in fonts without mathematics.
+        return made.replace("<mo>&#x02016;</mo>", '<mo stretchy="false">&#x02016;</mo>')
 
     return replace
+
+
+def console(found: re.Match[str]) -> str:
+    """A console with its commands told from their output, as `check_blocks` does."""
+    lines = html.unescape(re.sub(r"<[^>]*>", "", found[1])).strip("\n").splitlines()
+    commands = check_blocks.commands_of_block(list(enumerate(lines)), random=False)
+    copied = html.escape("\n".join(command.text for command in commands))
+    typed = {command.line + more for command in commands for more in range(command.text.count("\n") + 1)}
+    shown = [typed_line(line) if number in typed else f'<span class="go">{html.escape(line)}</span>'
+             for number, line in enumerate(lines)]
+    code = "\n".join(shown)
+    return f'<div class="language-console highlight" data-copy="{copied}"><pre><code>{code}</code></pre></div>'
+
+
+def typed_line(line: str) -> str:
+    if line.startswith("$ "):
+        return f'<span class="gp">$ </span>{html.escape(line[2:])}'
+    return html.escape(line)
