@@ -30,6 +30,7 @@ import reference  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 GENERATED: dict[str, str] = {}
+TITLES: dict[str, str] = {}
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
@@ -42,12 +43,17 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
     commands = [{command or "Commands": reference.file_name(command)} for command in made]
     measured = [{title(path): str(path.relative_to(ROOT))} for path in measurements()]
     complete = {"Reference": commands, "Measurements": measured}
-    config.nav = [complete_section(section, complete) for section in config.nav or []]
+    config.nav = [{name: complete.get(name, pages) for name, pages in part.items()} for part in config.nav or []]
+    TITLES.update(titles(config.nav))
     return config
 
 
-def complete_section(section: dict[str, Any], complete: dict[str, Any]) -> dict[str, Any]:
-    return {name: complete.get(name, content) for name, content in section.items()}
+def titles(pages: list[dict[str, Any]]) -> dict[str, str]:
+    """The name of every page in the navigation, by its file."""
+    found: dict[str, str] = {}
+    for name, page in (item for each in pages for item in each.items()):
+        found.update({page: name} if isinstance(page, str) else titles(page))
+    return found
 
 
 def measurements() -> list[pathlib.Path]:
@@ -68,10 +74,18 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Translates links between `docs` and its neighbours to where the book has their pages."""
+    """Translates links between `docs` and its neighbours to where the book has their pages. A link
+    whose text is the name of a file gets the title of the page instead."""
     if page.file.src_uri.startswith(("bench/", "python/")):
-        return markdown.replace("](../docs/", "](../")
-    return re.sub(r"\]\(\.\./(bench|python)/", r"](\1/", markdown)
+        markdown = markdown.replace("](../docs/", "](../")
+    else:
+        markdown = re.sub(r"\]\(\.\./(bench|python)/", r"](\1/", markdown)
+    return re.sub(r"\[`?[\w/.-]+\.md`?\]\(([\w/.-]+\.md)(#[\w-]+)?\)", titled, markdown)
+
+
+def titled(found: re.Match[str]) -> str:
+    name = TITLES.get(found[1].removeprefix("../"))
+    return f"[{name}]({found[1]}{found[2] or ''})" if name else found[0]
 
 
 def on_page_content(content: str, page: Page, config: MkDocsConfig, files: Files) -> str:

@@ -3,6 +3,7 @@
 use std::process::Stdio;
 
 use crate::Outcome;
+use crate::book;
 use crate::crosscheck;
 use crate::process::{self, cargo, name};
 use crate::python;
@@ -43,6 +44,12 @@ pub(crate) fn run() -> Outcome {
         python::test()?;
     } else {
         eprintln!("skipped: there is no python3 with venv to install the package into");
+    }
+    heading("The book: its figures, links and commands");
+    if crosscheck::python_is_installed() {
+        book::test()?;
+    } else {
+        eprintln!("skipped: there is no python3 with venv to build it with");
     }
     heading("Licences, bans and sources (cargo deny)");
     if deny_is_installed() {
