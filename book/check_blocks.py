@@ -22,6 +22,7 @@ several checks can run on one machine.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import dataclasses
 import os
 import pathlib
@@ -99,7 +100,9 @@ def run(program: pathlib.Path, todo: list[Command]) -> list[tuple[int | None, st
         script = []
         for position, command in enumerate(todo):
             text = command.text.replace("127.0.0.1:8740", address)
-            script.append(f"{{ {text}\n}} > '{results}/{position}' 2>&1 < /dev/null\necho $? > '{results}/{position}.code'")
+            script.append(
+                f"{{ {text}\n}} > '{results}/{position}' 2>&1 < /dev/null\necho $? > '{results}/{position}.code'"
+            )
         environment = os.environ | {"PATH": f"{programs}:{os.environ['PATH']}", "NO_COLOR": "1"}
         shell = subprocess.Popen(["bash", "-c", "\n".join(script)], cwd=work, env=environment, start_new_session=True)
         try:
@@ -108,13 +111,13 @@ def run(program: pathlib.Path, todo: list[Command]) -> list[tuple[int | None, st
             pass
         finally:
             # The shell leads a group of its own, which holds everything that it left running.
-            try:
+            with contextlib.suppress(ProcessLookupError):
                 os.killpg(shell.pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
             shell.wait()
-        return [(exit_code(results / f"{each}.code"), content(results / str(each)).replace(address, "127.0.0.1:8740"))
-                for each in range(len(todo))]
+        return [
+            (exit_code(results / f"{each}.code"), content(results / str(each)).replace(address, "127.0.0.1:8740"))
+            for each in range(len(todo))
+        ]
 
 
 def exit_code(path: pathlib.Path) -> int | None:
@@ -129,7 +132,7 @@ def content(path: pathlib.Path) -> str:
 def free_port() -> int:
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
+        return int(listener.getsockname()[1])
 
 
 def missing(command: Command, output: str) -> str | None:
@@ -156,7 +159,7 @@ def like(shown: str, random: bool) -> re.Pattern[str]:
 def check(program: pathlib.Path, page: pathlib.Path) -> list[str]:
     todo = commands(page.read_text(encoding="utf-8"))
     faults = []
-    for command, (code, output) in zip(todo, run(program, todo)):
+    for command, (code, output) in zip(todo, run(program, todo), strict=True):
         place = f"{page}:{command.line}"
         shown = "".join(f"\n    {line}" for line in output.splitlines()[-20:])
         if code != 0:
@@ -164,7 +167,6 @@ def check(program: pathlib.Path, page: pathlib.Path) -> list[str]:
             faults.append(f"{place}: `{command.text}` {state}{shown}")
         elif (line := missing(command, output)) is not None:
             faults.append(f"{place}: `{command.text}` did not print the line {line!r}{shown}")
-    print(f"{page}: {len(todo)} commands, {len(faults)} faults", file=sys.stderr)
     return faults
 
 
@@ -174,10 +176,16 @@ def main() -> int:
     parser.add_argument("pages", type=pathlib.Path, nargs="+", metavar="FILE.md")
     arguments = parser.parse_args()
     program = arguments.program.resolve(strict=True)
-    faults = [fault for page in arguments.pages for fault in check(program, page)]
-    for fault in faults:
-        print(fault, file=sys.stderr)
-    return 1 if faults else 0
+    found = 0
+    for page in arguments.pages:
+        faults = check(program, page)
+        print(
+            f"{page}: {len(commands(page.read_text(encoding='utf-8')))} commands, {len(faults)} faults", file=sys.stderr
+        )
+        for fault in faults:
+            print(fault, file=sys.stderr)
+        found += len(faults)
+    return 1 if found else 0
 
 
 if __name__ == "__main__":

@@ -43,12 +43,21 @@ class Figures:
         command = [str(self.program), *map(str, words)]
         return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
+    def written(self, name: str, option: str, *words: object, key: bool = False) -> bytes:
+        """The file that a command writes if this option names it."""
+        with tempfile.TemporaryDirectory() as directory:
+            path, secret = pathlib.Path(directory, name), pathlib.Path(directory, "key")
+            secret.write_text(f"{PUBLIC_KEY}\n", encoding="ascii")
+            secret.chmod(0o600)
+            self.ask(*words, *(["--noise-key", secret] if key else []), option, path)
+            return path.read_bytes()
+
     def margin(self, *options: object, epsilon: float = 1.0, worst: bool = False) -> float:
         """The 95 % margin of a typical step, or of the worst step, under the mechanism that `plan`
         chooses, or under the only one that the options allow."""
         plan = self.ask("plan", "--epsilon", epsilon, "--delta", "1e-6", *options).splitlines()
         head = next(position for position, line in enumerate(plan) if line.lstrip().startswith("mechanism"))
-        rows = [re.split(r"\s{2,}", line.strip("→ ")) for line in plan[head + 1:] if line.startswith("→")]
+        rows = [re.split(r"\s{2,}", line.strip("→ ")) for line in plan[head + 1 :] if line.startswith("→")]
         row = rows[0] if rows else re.split(r"\s{2,}", plan[head + 1].strip())
         return MARGIN * float(row[re.split(r"\s{2,}", plan[head].strip()).index("worst step" if worst else "rmse")])
 
@@ -61,11 +70,21 @@ class Figures:
     # Tables
 
     def horizons(self) -> list[list[str]]:
-        names = {12: "a year of months", 52: "a year of weeks", 365: "a year of days", 8760: "a year of hours",
-                 105120: "a year of five minutes"}
+        names = {
+            12: "a year of months",
+            52: "a year of weeks",
+            365: "a year of days",
+            8760: "a year of hours",
+            105120: "a year of five minutes",
+        }
         head = ["steps", "", "ε = 0.1", "ε = 1", "ε = 4"]
-        return [head, *([f"{n:,}", name, *(f"± {self.margin('--horizon', n, epsilon=e):,.0f}" for e in (0.1, 1, 4))]
-                        for n, name in names.items())]
+        return [
+            head,
+            *(
+                [f"{n:,}", name, *(f"± {self.margin('--horizon', n, epsilon=e):,.0f}" for e in (0.1, 1, 4))]
+                for n, name in names.items()
+            ),
+        ]
 
     def epsilons(self) -> list[list[str]]:
         rows = []
@@ -74,13 +93,34 @@ class Figures:
             # The best test between N(0, 1) and N(1/σ, 1) is right with probability Φ(1/2σ).
             right = statistics.NormalDist().cdf(0.5 / plan["noise_multiplier"])
             bound = 1 / (1 + math.exp(-epsilon))
-            rows.append([f"{epsilon:g}", f"{math.exp(epsilon):,.4g}", f"{100 * bound:.{1 if bound < 0.999 else 2}f} %", f"{100 * right:.1f} %"])
-        return [["ε", "odds change at most by the factor", "a guess of 50 % becomes at most", "best guess against this noise is right in"], *rows]
+            rows.append(
+                [
+                    f"{epsilon:g}",
+                    f"{math.exp(epsilon):,.4g}",
+                    f"{100 * bound:.{1 if bound < 0.999 else 2}f} %",
+                    f"{100 * right:.1f} %",
+                ]
+            )
+        return [
+            [
+                "ε",
+                "odds change at most by the factor",
+                "a guess of 50 % becomes at most",
+                "best guess against this noise is right in",
+            ],
+            *rows,
+        ]
 
     def persons(self) -> list[list[str]]:
-        bounds = [(1, 1, "one day"), (4, 1, "any 4 days"), (4, 90, "4 days, at least 90 days apart"),
-                  (12, 1, "any 12 days"), (12, 30, "12 days, at least 30 days apart"),
-                  (52, 7, "52 days, at least 7 days apart"), (365, 1, "every day")]
+        bounds = [
+            (1, 1, "one day"),
+            (4, 1, "any 4 days"),
+            (4, 90, "4 days, at least 90 days apart"),
+            (12, 1, "any 12 days"),
+            (12, 30, "12 days, at least 30 days apart"),
+            (52, 7, "52 days, at least 7 days apart"),
+            (365, 1, "every day"),
+        ]
         rows = []
         for steps, gap, name in bounds:
             options = ["--max-steps", steps, *(["--min-gap", gap] if gap > 1 else [])]
@@ -90,8 +130,12 @@ class Figures:
     def sums(self) -> list[list[str]]:
         with Service(self.program) as service:
             stream = service.sum_errors(steps=364, lengths=[1, 7, 28, 91, 364])
-        head = ["sum over", "from one stream of running totals", "with `--window`, for this length only",
-                "with fresh noise for each day, added up"]
+        head = [
+            "sum over",
+            "from one stream of running totals",
+            "with `--window`, for this length only",
+            "with fresh noise for each day, added up",
+        ]
         rows = []
         for length, name in {1: "a day", 7: "a week", 28: "four weeks", 91: "a quarter", 364: "the year"}.items():
             window = ["--horizon", 364, "--window", length]
@@ -101,9 +145,15 @@ class Figures:
         return [head, *rows]
 
     def mechanisms(self) -> list[list[str]]:
-        columns = {"least": "least possible", "graded-square-root": "default", "square-root": "square root",
-                   "honaker-full": "improved tree", "binary": "binary tree",
-                   "input-perturbation": "fresh noise per step, added up", "output-perturbation": "fresh noise per total"}
+        columns = {
+            "least": "least possible",
+            "graded-square-root": "default",
+            "square-root": "square root",
+            "honaker-full": "improved tree",
+            "binary": "binary tree",
+            "input-perturbation": "fresh noise per step, added up",
+            "output-perturbation": "fresh noise per total",
+        }
         rows = []
         for horizon in (64, 1024, 16384):
             errors = self.compare(horizon)
@@ -113,8 +163,11 @@ class Figures:
     # Pictures
 
     def noise_paths(self) -> str:
-        shown = [("input-perturbation", "Fresh noise per step, added up", svg.RED),
-                 ("binary", "Binary tree", svg.ORANGE), ("graded-square-root", "Default", svg.BLUE)]
+        shown = [
+            ("input-perturbation", "Fresh noise per step, added up", svg.RED),
+            ("binary", "Binary tree", svg.ORANGE),
+            ("graded-square-root", "Default", svg.BLUE),
+        ]
         ticks = [(value, str(value)) for value in (-200, -100, 0, 100, 200)]
         panels = []
         for mechanism, title, colour in shown:
@@ -125,54 +178,66 @@ class Figures:
 
     def noise(self, mechanism: str, horizon: int) -> list[float]:
         """One path of noise under the public key."""
-        with tempfile.TemporaryDirectory() as directory:
-            key, path = pathlib.Path(directory, "key"), pathlib.Path(directory, "noise.npy")
-            key.write_text(PUBLIC_KEY + "\n", encoding="ascii")
-            key.chmod(0o600)
-            self.ask("research", "noise", "--horizon", horizon, "--epsilon", 1, "--delta", "1e-6", "--mechanism", mechanism,
-                     "--noise-key", key, "--output", path)
-            content = path.read_bytes()
+        options = ["--horizon", horizon, "--epsilon", 1, "--delta", "1e-6", "--mechanism", mechanism]
+        content = self.written("noise.npy", "--output", "research", "noise", *options, key=True)
         # The header of an .npy file ends with its first line feed; the rest is little-endian doubles.
-        values = array.array("d", content[content.index(b"\n") + 1:])
+        values = array.array("d", content[content.index(b"\n") + 1 :])
         if sys.byteorder == "big":
             values.byteswap()
         return list(values)
 
     def error_growth(self) -> str:
-        shown = [("binary", "binary tree", svg.ORANGE), ("honaker-full", "improved tree", svg.GREEN),
-                 ("square-root", "square root", svg.GREY), ("graded-square-root", "default", svg.BLUE), ("least", "least possible", svg.INK)]
+        shown = [
+            ("binary", "binary tree", svg.ORANGE),
+            ("honaker-full", "improved tree", svg.GREEN),
+            ("square-root", "square root", svg.GREY),
+            ("graded-square-root", "default", svg.BLUE),
+            ("least", "least possible", svg.INK),
+        ]
         powers = list(range(3, 15))
         errors = {power: self.compare(2**power) for power in powers}
-        lines = [svg.Line(name, [(power, errors[power][mechanism]) for power in powers], colour, dashed=mechanism == "least")
-                 for mechanism, name, colour in shown]
+        lines = [
+            svg.Line(name, [(power, errors[power][mechanism]) for power in powers], colour, dashed=mechanism == "least")
+            for mechanism, name, colour in shown
+        ]
         ticks = [(value, str(value)) for value in range(0, 51, 10)]
-        panel = svg.Panel("Typical error of a running total, in events, at ε = 1 and δ = 10⁻⁶", lines,
-                          [(power, f"{2**power:,}") for power in powers if power % 2 == 0], ticks, x_label="number of steps", label_space=110)
+        panel = svg.Panel(
+            "Typical error of a running total, in events, at ε = 1 and δ = 10⁻⁶",
+            lines,
+            [(power, f"{2**power:,}") for power in powers if power % 2 == 0],
+            ticks,
+            x_label="number of steps",
+            label_space=110,
+        )
         return svg.chart([panel], 760, 360)
 
     def step_errors(self) -> str:
-        with tempfile.TemporaryDirectory() as directory:
-            path = pathlib.Path(directory, "errors.svg")
-            self.ask("plan", "--horizon", 1024, "--epsilon", 1, "--delta", "1e-6", "--plot", path)
-            return path.read_text(encoding="utf-8")
+        options = ["--horizon", 1024, "--epsilon", 1, "--delta", "1e-6"]
+        return self.written("errors.svg", "--plot", "plan", *options).decode()
 
     def first_count(self) -> str:
-        with tempfile.TemporaryDirectory() as directory:
-            key, path = pathlib.Path(directory, "key"), pathlib.Path(directory, "visits.svg")
-            key.write_text(PUBLIC_KEY + "\n", encoding="ascii")
-            key.chmod(0o600)
-            self.ask("count", ROOT / "examples/visits.csv", "--time", "time", "--every", "1d", "--from", "2026-01-05", "--horizon", 56,
-                     "--group-by", "region", "--groups", "north,south,east,west,harbour", "--epsilon", 0.2, "--delta", "1e-6",
-                     "--noise-key", key, "--output", pathlib.Path(directory, "visits.csv"), "--plot", path)
-            return path.read_text(encoding="utf-8")
+        steps = ["--time", "time", "--every", "1d", "--from", "2026-01-05", "--horizon", 56]
+        groups = ["--group-by", "region", "--groups", "north,south,east,west,harbour"]
+        privacy = ["--epsilon", 0.2, "--delta", "1e-6"]
+        events = ROOT / "examples" / "visits.csv"
+        return self.written("visits.svg", "--plot", "count", events, *steps, *groups, *privacy, key=True).decode()
 
     def files(self) -> dict[pathlib.Path, str]:
         """Every file with figures, as it should be."""
-        images: dict[str, Callable[[], str]] = {"noise-paths": self.noise_paths, "error-growth": self.error_growth,
-                                                "step-errors": self.step_errors, "first-count": self.first_count}
+        images: dict[str, Callable[[], str]] = {
+            "noise-paths": self.noise_paths,
+            "error-growth": self.error_growth,
+            "step-errors": self.step_errors,
+            "first-count": self.first_count,
+        }
         made = {DOCS / "images" / f"{name}.svg": draw() for name, draw in images.items()}
-        for name, page, make in [("epsilons", "first-count", self.epsilons), ("horizons", "first-count", self.horizons),
-                                 ("persons", "persons", self.persons), ("sums", "periods", self.sums), ("mechanisms", "how-good", self.mechanisms)]:
+        for name, page, make in [
+            ("epsilons", "first-count", self.epsilons),
+            ("horizons", "first-count", self.horizons),
+            ("persons", "persons", self.persons),
+            ("sums", "periods", self.sums),
+            ("mechanisms", "how-good", self.mechanisms),
+        ]:
             path = DOCS / f"{page}.md"
             made[path] = with_table(made.get(path) or path.read_text(encoding="utf-8"), name, table(make()))
         return made
@@ -180,7 +245,7 @@ class Figures:
 
 def table(rows: list[list[str]]) -> str:
     """Markdown. Columns of figures are aligned to the right."""
-    numeric = [all(re.match(r"[±–\d]", cell) for cell in column) for column in list(zip(*rows[1:]))]
+    numeric = [all(re.match(r"[±–\d]", cell) for cell in column) for column in zip(*rows[1:], strict=True)]
     rule = ["--:" if right else ":--" for right in numeric]
     return "\n".join(f"| {' | '.join(row)} |" for row in [rows[0], rule, *rows[1:]])
 

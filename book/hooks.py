@@ -110,8 +110,10 @@ def console(found: re.Match[str]) -> str:
     commands = check_blocks.commands_of_block(list(enumerate(lines)), random=False)
     copied = html.escape("\n".join(command.text for command in commands))
     typed = {command.line + more for command in commands for more in range(command.text.count("\n") + 1)}
-    shown = [typed_line(line) if number in typed else f'<span class="go">{html.escape(line)}</span>'
-             for number, line in enumerate(lines)]
+    shown = [
+        typed_line(line) if number in typed else f'<span class="go">{html.escape(line)}</span>'
+        for number, line in enumerate(lines)
+    ]
     code = "\n".join(shown)
     return f'<div class="language-console highlight" data-copy="{copied}"><pre><code>{code}</code></pre></div>'
 

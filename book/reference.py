@@ -15,7 +15,9 @@ import subprocess
 
 # `  -o, --output <FILE>  The file to write`: a short name, a long name, and a description after two
 # or more spaces, or on the lines below.
-ENTRY = re.compile(r"^ {2,6}(?P<name>(?:-\w, )?--[a-z][a-z-]*(?: <[^>]+>)?|-\w|<[^>]+>|\[[A-Z]+\](?:\.\.\.)?)(?: {2,}(?P<text>.*))?$")
+ENTRY = re.compile(
+    r"^ {2,6}(?P<name>(?:-\w, )?--[a-z][a-z-]*(?: <[^>]+>)?|-\w|<[^>]+>|\[[A-Z]+\](?:\.\.\.)?)(?: {2,}(?P<text>.*))?$"
+)
 # `  research gamma   Bound the least error …` in a list of commands.
 COMMAND = re.compile(r"^  (?P<name>[a-z]+(?: [a-z]+)*) {2,}(?P<text>[A-Z].*)$")
 HEADING = re.compile(r"^[A-Z][A-Za-z ]*:$")
@@ -152,7 +154,9 @@ def examples(lines: list[str]) -> str:
     parts: list[str] = []
     for block in "\n".join(lines).strip("\n").split("\n\n"):
         rows = block.splitlines()
-        prose_rows = [row for row in rows if row.startswith("  ") and row[2] not in " " and not row.startswith("  evertally")]
+        prose_rows = [
+            row for row in rows if row.startswith("  ") and row[2] not in " " and not row.startswith("  evertally")
+        ]
         code = [row for row in rows if row not in prose_rows]
         if prose_rows:
             parts.append(prose(" ".join(row.strip() for row in prose_rows)))

@@ -19,22 +19,22 @@ class Service:
 
     def __enter__(self) -> Service:
         self.directory = tempfile.TemporaryDirectory()
-        command = [self.program, "serve", pathlib.Path(self.directory.name, "counts"), "--listen", "127.0.0.1:0"]
+        counts = str(pathlib.Path(self.directory.name, "counts"))
+        command = [str(self.program), "serve", counts, "--listen", "127.0.0.1:0"]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         assert self.process.stdout is not None
-        told = ""
+        printed = ""
         for line in self.process.stdout:
-            told += line
-            if found := re.search(r"listening on (http://\S+)", line):
-                self.address = found[1]
-                break
-        self.token = re.search(r"evt_\w+", told)[0]
-        return self
+            printed += line
+            token, address = re.search(r"evt_\w+", printed), re.search(r"listening on (http://\S+)", line)
+            if token and address:
+                self.token, self.address = token[0], address[1]
+                return self
+        raise RuntimeError("the service did not start")
 
     def __exit__(self, *_: object) -> None:
         self.process.terminate()
-        self.process.wait()
-        self.process.stdout.close()
+        self.process.communicate()
         self.directory.cleanup()
 
     def ask(self, path: str, body: dict[str, Any] | None = None) -> Any:

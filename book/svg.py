@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import html
+from collections.abc import Callable, Sequence
 
 BLUE, ORANGE, GREEN, RED, GREY = "#0072B2", "#D55E00", "#009E73", "#B2182B", "#6B727B"
 INK, PALE = "#22262B", "#E3E6EA"
@@ -18,7 +19,7 @@ class Line:
     """A line of points, with a name that is written beside its end."""
 
     name: str
-    points: list[tuple[float, float]]
+    points: Sequence[tuple[float, float]]
     colour: str
     width: float = 2.0
     dashed: bool = False
@@ -30,8 +31,8 @@ class Panel:
 
     title: str
     lines: list[Line]
-    x_ticks: list[tuple[float, str]]
-    y_ticks: list[tuple[float, str]]
+    x_ticks: Sequence[tuple[float, str]]
+    y_ticks: Sequence[tuple[float, str]]
     x_label: str = ""
     y_label: str = ""
     label_space: int = 0
@@ -40,9 +41,11 @@ class Panel:
 def chart(panels: list[Panel], width: int, height: int) -> str:
     """Panels side by side."""
     each = width / len(panels)
-    parts = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
-             'font-family="system-ui, sans-serif" font-size="12">',
-             f'<rect width="{width}" height="{height}" fill="#FFFFFF"/>']
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
+        'font-family="system-ui, sans-serif" font-size="12">',
+        f'<rect width="{width}" height="{height}" fill="#FFFFFF"/>',
+    ]
     for position, panel in enumerate(panels):
         parts += draw(panel, position * each, each, height)
     return "\n".join([*parts, "</svg>", ""])
@@ -75,13 +78,15 @@ def draw(panel: Panel, left: float, width: float, height: float) -> list[str]:
         points = [place(*point) for point in line.points]
         path = " ".join(f"{x},{y}" for x, y in points)
         dash = ' stroke-dasharray="5 4"' if line.dashed else ""
-        parts.append(f'<polyline points="{path}" fill="none" stroke="{line.colour}" '
-                     f'stroke-width="{line.width}" stroke-linejoin="round"{dash}/>')
+        parts.append(
+            f'<polyline points="{path}" fill="none" stroke="{line.colour}" '
+            f'stroke-width="{line.width}" stroke-linejoin="round"{dash}/>'
+        )
     parts += labels(panel, place, x1)
     return parts
 
 
-def labels(panel: Panel, place, x1: float) -> list[str]:
+def labels(panel: Panel, place: Callable[[float, float], tuple[float, float]], x1: float) -> list[str]:
     """The names of lines beside their ends, moved apart if they would touch."""
     if not panel.label_space:
         return []
@@ -95,5 +100,7 @@ def labels(panel: Panel, place, x1: float) -> list[str]:
 
 
 def text(x: float, y: float, content: str, colour: str, anchor: str = "start", weight: str = "400") -> str:
-    return (f'<text x="{x:.1f}" y="{y:.1f}" fill="{colour}" text-anchor="{anchor}" '
-            f'font-weight="{weight}">{html.escape(content)}</text>')
+    return (
+        f'<text x="{x:.1f}" y="{y:.1f}" fill="{colour}" text-anchor="{anchor}" '
+        f'font-weight="{weight}">{html.escape(content)}</text>'
+    )

@@ -1,6 +1,7 @@
 //! `cargo xtask book`: builds the book of `docs` and checks what it says.
 //!
-//! MkDocs builds it into `target/book`. Four checks follow, and each can fail on its own:
+//! MkDocs builds it into `target/book`. The checks:
+//! - the scripts find faults that are planted (`book/test_checks.py`);
 //! - the tables and pictures are those that the program computes (`book/figures.py`);
 //! - every link of the Markdown leads to a page and a heading (`mkdocs build --strict`);
 //! - every link of the pages does too, and no page loads anything from another machine
@@ -45,6 +46,7 @@ pub(crate) fn with_program(program: &Path) -> Outcome {
     let program =
         program.canonicalize().map_err(|error| format!("cannot find {}: {error}", program.display()))?;
     let python = venv::python("book", &PACKAGES)?;
+    run(command(&python).args(["-B", "-m", "unittest", "discover", "--quiet", "--start-directory", "book"]))?;
     run(script(&python, "figures.py").arg(&program).arg("--check"))
         .map_err(|error| format!("{error}; `cargo xtask book update` makes the figures again"))?;
     let site = build(&python, &program)?;
