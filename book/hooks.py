@@ -98,7 +98,7 @@ def on_page_content(content: str, page: Page, config: MkDocsConfig, files: Files
 def formula(display: str) -> Callable[[re.Match[str]], str]:
     def replace(found: re.Match[str]) -> str:
         made = convert(html.unescape(found[1]).strip(), display=display)
-        # Norms are as high as one line. Inside of `\\left` and `\\right` they still grow.
+        # Norms are as high as one line. Inside of `\left` and `\right` they still grow.
         made = made.replace("<mo>&#x02016;</mo>", '<mo stretchy="false">&#x02016;</mo>')
         # The converter writes "ln x" without a space between the function and its argument.
         return re.sub(

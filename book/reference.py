@@ -15,9 +15,9 @@ import subprocess
 
 # `  -o, --output <FILE>  The file to write`: a short name, a long name, and a description after two
 # or more spaces, or on the lines below.
-ENTRY = re.compile(
-    r"^ {2,6}(?P<name>(?:-\w, )?--[a-z][a-z-]*(?: <[^>]+>)?|-\w|<[^>]+>|\[[A-Z]+\](?:\.\.\.)?)(?: {2,}(?P<text>.*))?$"
-)
+VALUES = r"(?: ?<[^>]+>| ?\[=?<?[^\]]+\]|\.\.\.)*"
+NAME = rf"(?:-\w, )?--[a-z][a-z-]*{VALUES}|-\w{VALUES}|<[^>]+>(?:\.\.\.)?|\[[^\]]+\](?:\.\.\.)?"
+ENTRY = re.compile(rf"^ {{2,6}}(?P<name>{NAME})(?: {{2,}}(?P<text>.*))?$")
 # `  research gamma   Bound the least error …` in a list of commands.
 COMMAND = re.compile(r"^  (?P<name>[a-z]+(?: [a-z]+)*) {2,}(?P<text>[A-Z].*)$")
 HEADING = re.compile(r"^[A-Z][A-Za-z ]*:$")

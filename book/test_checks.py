@@ -115,6 +115,15 @@ class Reference(unittest.TestCase):
         self.assertIn("Default: <code>x</code>", made)
         self.assertIn('<dt id="quiet">', made)
 
+    def test_values_may_be_optional_or_repeated(self) -> None:
+        options = (
+            "      --color[=<WHEN>]  When to colour\n  -v, --verbose...      Say more\n      --to <A> <B>      Both"
+        )
+        made = reference.page("do", f"Do it\n\nUsage: evertally do\n\nOptions:\n{options}\n")
+        self.assertIn("<code>--color[=&lt;WHEN&gt;]</code>", made)
+        self.assertIn('<dt id="verbose">', made)
+        self.assertIn("<code>--to &lt;A&gt; &lt;B&gt;</code>", made)
+
     def test_an_option_that_is_not_understood_is_an_error(self) -> None:
         text = "Do it\n\nUsage: evertally do\n\nOptions:\n  --name <N>  A name\n  --other=ODD one space\n"
         self.assertRaises(ValueError, reference.page, "do", text)
