@@ -65,11 +65,11 @@ pub(crate) fn update() -> Outcome {
 }
 
 /// Builds the site and returns its directory. Warnings, such as a link that leads nowhere, are
-/// errors.
+/// errors. (With `--quiet`, MkDocs would not notice them.)
 fn build(python: &Path, program: &Path) -> Result<PathBuf, String> {
     let site = root().join("target/book");
     run(command(python)
-        .args(["-m", "mkdocs", "build", "--quiet", "--strict", "--config-file", "book/mkdocs.yml"])
+        .args(["-m", "mkdocs", "build", "--strict", "--config-file", "book/mkdocs.yml"])
         .arg("--site-dir")
         .arg(&site)
         .env("EVERTALLY", program)
