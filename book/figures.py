@@ -168,7 +168,7 @@ class Figures:
             ("binary", "Binary tree", svg.ORANGE),
             ("graded-square-root", "Default", svg.BLUE),
         ]
-        ticks = [(value, str(value)) for value in (-200, -100, 0, 100, 200)]
+        ticks = [(value, str(value)) for value in (-240, -160, -80, 0, 80, 160, 240)]
         panels = []
         for mechanism, title, colour in shown:
             values = self.noise(mechanism, 1024)
@@ -229,6 +229,7 @@ class Figures:
             "error-growth": self.error_growth,
             "step-errors": self.step_errors,
             "first-count": self.first_count,
+            "binary-tree": lambda: svg.tree(levels=4, total=13, event=6),
         }
         made = {DOCS / "images" / f"{name}.svg": draw() for name, draw in images.items()}
         for name, page, make in [

@@ -29,6 +29,8 @@ import check_blocks  # noqa: E402  (they lie beside this file)
 import reference  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
+# In characters of its source.
+LONG_FORMULA = 48
 GENERATED: dict[str, str] = {}
 TITLES: dict[str, str] = {}
 
@@ -97,13 +99,15 @@ def on_page_content(content: str, page: Page, config: MkDocsConfig, files: Files
 
 def formula(display: str) -> Callable[[re.Match[str]], str]:
     def replace(found: re.Match[str]) -> str:
-        made = convert(html.unescape(found[1]).strip(), display=display)
+        source = html.unescape(found[1]).strip()
+        made = convert(source, display=display)
         # Norms are as high as one line. Inside of `\left` and `\right` they still grow.
         made = made.replace("<mo>&#x02016;</mo>", '<mo stretchy="false">&#x02016;</mo>')
         # The converter writes "ln x" without a space between the function and its argument.
-        return re.sub(
-            r"(<mi>(?:ln|log|cosh|tanh)</mi>)(?=<m[a-z]+>[^(<]*<)(?!<mo)", r'\1<mspace width="0.17em"/>', made
-        )
+        made = re.sub(r"(<mi>(?:ln|log|cosh|tanh)</mi>)(?=<mi>|<msup>|<mfrac>)", r'\1<mspace width="0.17em"/>', made)
+        # A browser does not break formulas. On a narrow screen, a long one gets a line of its own.
+        long = display == "inline" and len(source) > LONG_FORMULA
+        return f'<span class="long">{made}</span>' if long else made
 
     return replace
 

@@ -99,6 +99,35 @@ def labels(panel: Panel, place: Callable[[float, float], tuple[float, float]], x
     return parts
 
 
+def tree(levels: int, total: int, event: int) -> str:
+    """The blocks of a binary tree over 2^levels steps: filled, those that add up to the total after
+    a number of steps; outlined, those that contain the event of a step."""
+    steps, row, margin = 2**levels, 34, 16
+    width, height = 760, row * (levels + 1) + 62
+    unit = (width - 2 * margin) / steps
+    # The total is the sum of one block for each binary digit of the number of steps.
+    summed = {(level, (total >> (level + 1)) << 1) for level in range(levels + 1) if total >> level & 1}
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
+        'font-family="system-ui, sans-serif" font-size="12">',
+        f'<rect width="{width}" height="{height}" fill="#FFFFFF"/>',
+    ]
+    for level in range(levels, -1, -1):
+        for block in range(steps >> level):
+            x, y = margin + block * unit * 2**level, 10 + (levels - level) * row
+            fill = BLUE if (level, block) in summed else "#F5F7F9"
+            stroke, line = (ORANGE, 2.5) if event - 1 >> level == block else (PALE, 1)
+            parts.append(
+                f'<rect x="{x + 2:.1f}" y="{y}" width="{unit * 2**level - 4:.1f}" height="{row - 8}" rx="4" '
+                f'fill="{fill}" stroke="{stroke}" stroke-width="{line}"/>'
+            )
+    for step in range(steps):
+        parts.append(text(margin + (step + 0.5) * unit, height - 40, str(step + 1), GREY, anchor="middle"))
+    parts.append(text(margin, height - 12, f"filled: the blocks that add up to the total after step {total}", BLUE))
+    parts.append(text(width / 2, height - 12, f"outlined: the blocks that contain an event of step {event}", ORANGE))
+    return "\n".join([*parts, "</svg>", ""])
+
+
 def text(x: float, y: float, content: str, colour: str, anchor: str = "start", weight: str = "400") -> str:
     return (
         f'<text x="{x:.1f}" y="{y:.1f}" fill="{colour}" text-anchor="{anchor}" '

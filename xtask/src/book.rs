@@ -26,7 +26,7 @@ const PACKAGES: [&str; 5] = [
 ];
 
 /// The pages whose console blocks are run.
-const TUTORIALS: [&str; 7] = [
+const TUTORIALS: [&str; 9] = [
     "docs/index.md",
     "docs/first-count.md",
     "docs/persons.md",
@@ -34,6 +34,8 @@ const TUTORIALS: [&str; 7] = [
     "docs/service.md",
     "docs/learning.md",
     "docs/how-good.md",
+    "docs/audit.md",
+    "docs/keys.md",
 ];
 
 /// Builds the book and runs every check, with the program of the tests.
