@@ -7,7 +7,7 @@ use std::hint::black_box;
 use std::io::{self, BufRead, Write};
 use std::time::Instant;
 
-use evertally::internals::noise::{IntegerDraws, KeyedNoise, LaneTag, NoiseKey, StreamKey};
+use evertally::internals::noise::{IntegerLaw, IntegerNoise, KeyedNoise, LaneTag, NoiseKey, StreamKey};
 use evertally::{Budget, Counter, KeyedCounter, NoiseStream, Plan, PlanBuilder, Result};
 
 /// The number of lanes that are drawn together.
@@ -21,12 +21,8 @@ fn main() -> io::Result<()> {
         let words: Vec<&str> = line.split_whitespace().collect();
         let numbers: Vec<u64> = words.iter().filter_map(|word| word.parse().ok()).collect();
         let seconds = match (words.first().copied(), &numbers[..]) {
-            (Some("across"), &[scale, draws]) => {
-                Ok(across(&IntegerDraws::gaussian(stream(), LANES), scale, draws))
-            }
-            (Some("laplace"), &[scale, draws]) => {
-                Ok(across(&IntegerDraws::laplace(stream(), LANES), scale, draws))
-            }
+            (Some("across"), &[scale, draws]) => Ok(across(IntegerLaw::Gaussian, scale, draws)),
+            (Some("laplace"), &[scale, draws]) => Ok(across(IntegerLaw::Laplace, scale, draws)),
             (Some("along"), &[scale, draws]) => Ok(along(scale, draws)),
             (Some("one-by-one"), &[scale, draws]) => Ok(one_by_one(scale, draws)),
             (Some("floats"), &[draws]) => Ok(floats(draws)),
@@ -58,32 +54,36 @@ fn seconds(work: impl FnOnce()) -> f64 {
 }
 
 /// Many lanes, step by step.
-fn across(noise: &IntegerDraws, scale: u64, draws: u64) -> f64 {
+fn across(law: IntegerLaw, scale: u64, draws: u64) -> f64 {
+    let noise = IntegerNoise::new(stream(), law);
+    let tags: Vec<LaneTag> = (0..LANES).map(|lane| noise.tag(&lane.to_le_bytes())).collect();
     let mut row = [0; LANES as usize];
     seconds(|| {
         for index in 0..draws / u64::from(LANES) {
-            noise.each(index, scale, black_box(&mut row));
+            noise.draw_each(&tags, index, scale, black_box(&mut row));
         }
     })
 }
 
 /// One lane, several steps at a time.
 fn along(scale: u64, draws: u64) -> f64 {
-    let noise = IntegerDraws::gaussian(stream(), 1);
+    let noise = IntegerNoise::new(stream(), IntegerLaw::Gaussian);
+    let lane = noise.tag(&0_u32.to_le_bytes());
     let (scales, mut out) = ([scale; STEPS as usize], [0; STEPS as usize]);
     seconds(|| {
         for first in (0..draws).step_by(STEPS as usize) {
-            noise.steps(0, first, black_box(&scales), black_box(&mut out));
+            noise.draw_steps(lane, first, black_box(&scales), black_box(&mut out));
         }
     })
 }
 
 /// One lane, one step at a time.
 fn one_by_one(scale: u64, draws: u64) -> f64 {
-    let noise = IntegerDraws::gaussian(stream(), 1);
+    let noise = IntegerNoise::new(stream(), IntegerLaw::Gaussian);
+    let lane = noise.tag(&0_u32.to_le_bytes());
     seconds(|| {
         for index in 0..draws {
-            black_box(noise.one(0, index, black_box(scale)));
+            black_box(noise.draw(lane, index, black_box(scale)));
         }
     })
 }

@@ -10,7 +10,7 @@
 
 use evertally::Matrix;
 use numpy::{
-    Element, PyArray, PyArray1, PyArray2, PyArrayDescr, PyArrayDescrMethods, PyArrayMethods, PyReadonlyArray,
+    Element, PyArray, PyArray2, PyArrayDescr, PyArrayDescrMethods, PyArrayMethods, PyReadonlyArray,
     PyReadwriteArray, PyUntypedArray, PyUntypedArrayMethods, dtype, ndarray,
 };
 use pyo3::prelude::*;
@@ -36,13 +36,6 @@ impl Precision {
             Ok(Self::Double)
         } else {
             Err(bad("dtype", expected, found))
-        }
-    }
-
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Single => "float32",
-            Self::Double => "float64",
         }
     }
 }
@@ -98,10 +91,7 @@ fn in_place<'py, T: Element, D: ndarray::Dimension>(
 }
 
 /// A matrix of the library as an array.
-pub(crate) fn matrix<'py>(py: Python<'py>, matrix: &Matrix) -> PyResult<Bound<'py, PyArray2<f64>>> {
-    let mut values = Vec::with_capacity(matrix.rows() * matrix.columns());
-    for row in 0..matrix.rows() {
-        values.extend_from_slice(matrix.row(row));
-    }
-    PyArray1::from_vec(py, values).reshape([matrix.rows(), matrix.columns()])
+pub(crate) fn matrix<'py>(py: Python<'py>, matrix: &Matrix) -> Bound<'py, PyArray2<f64>> {
+    let shape = (matrix.rows(), matrix.columns());
+    PyArray2::from_owned_array(py, ndarray::Array2::from_shape_fn(shape, |(i, j)| matrix.row(i)[j]))
 }

@@ -5,6 +5,7 @@ use numpy::{Ix1, PyArray1, PyArray2};
 use pyo3::prelude::*;
 
 use crate::arrays::{matrix, readable};
+use crate::attributes::attributes;
 use crate::choices::read_budget;
 use crate::errors::{Failure, OrRaise};
 use crate::gamma::{Certificate, real_matrix};
@@ -27,6 +28,23 @@ use crate::spend::Spend;
 /// True
 #[pyclass(frozen, module = "evertally", name = "BatchPlan")]
 pub(crate) struct BatchPlan(pub(crate) evertally::research::batch::BatchPlan);
+
+attributes!(BatchPlan, self => {
+    /// The certificate of the factorization's error.
+    certificate: Certificate = Certificate(self.0.certificate().clone());
+    /// The number of queries and of cells.
+    shape: (usize, usize) = (self.0.queries(), self.0.cells());
+    /// The budget that one set of answers spends, in words.
+    budget: String = self.0.budget().to_string();
+    /// The largest change of R x by one person, rounded up.
+    sensitivity: f64 = self.0.sensitivity();
+    /// The standard deviation of each white draw before L is applied.
+    noise_scale: f64 = self.0.noise_scale();
+    /// The mean over the queries of the squared standard error.
+    mean_squared_error: f64 = self.0.mean_squared_error();
+    /// A lower bound on the mean squared error of any factorization at this budget.
+    least_mean_squared_error: f64 = self.0.least_mean_squared_error();
+});
 
 #[pymethods]
 impl BatchPlan {
@@ -65,8 +83,7 @@ impl BatchPlan {
         key: Option<&Bound<'_, NoiseKey>>,
     ) -> PyResult<Releases> {
         let data = readable::<f64, Ix1>("data", data)?;
-        let (data, given) = (data.as_slice()?, key.map(Bound::get));
-        let (key, uses) = (given_or_fresh(given)?, given.and_then(NoiseKey::uses));
+        let (data, (key, uses)) = (data.as_slice()?, given_or_fresh(key)?);
         let answers = py.detach(|| -> Result<_, Failure> {
             let Some(uses) = uses else { return Ok(self.0.answer(data, key)?) };
             uses.guard(&self.0.noise_name())?.admit_run(
@@ -79,39 +96,9 @@ impl BatchPlan {
         Ok(Releases::of_queries(py, &answers.map_err(Failure::raise)?))
     }
 
-    /// The certificate of the factorization's error.
-    #[getter]
-    fn certificate(&self) -> Certificate {
-        Certificate(self.0.certificate().clone())
-    }
-
-    /// The number of queries and of cells.
-    #[getter]
-    fn shape(&self) -> (usize, usize) {
-        (self.0.queries(), self.0.cells())
-    }
-
-    /// The budget that one set of answers spends, in words.
-    #[getter]
-    fn budget(&self) -> String {
-        self.0.budget().to_string()
-    }
-
-    /// The largest change of R x by one person, rounded up.
-    #[getter]
-    fn sensitivity(&self) -> f64 {
-        self.0.sensitivity()
-    }
-
-    /// The standard deviation of each white draw before L is applied.
-    #[getter]
-    fn noise_scale(&self) -> f64 {
-        self.0.noise_scale()
-    }
-
     /// L: the noise in the answers has covariance noise_scale² · L @ L.T.
     #[getter]
-    fn decoder<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
+    fn decoder<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray2<f64>> {
         matrix(py, self.0.decoder())
     }
 
@@ -122,21 +109,9 @@ impl BatchPlan {
         PyArray1::from_vec(py, errors)
     }
 
-    /// The mean over the queries of the squared standard error.
-    #[getter]
-    fn mean_squared_error(&self) -> f64 {
-        self.0.mean_squared_error()
-    }
-
-    /// A lower bound on the mean squared error of any factorization at this budget.
-    #[getter]
-    fn least_mean_squared_error(&self) -> f64 {
-        self.0.least_mean_squared_error()
-    }
-
     /// The privacy cost of one set of answers for one person.
-    fn spend(&self) -> Spend {
-        Spend(self.0.spend())
+    pub(crate) fn spend(&self) -> Spend {
+        self.0.spend().into()
     }
 
     fn __repr__(&self) -> String {

@@ -36,8 +36,8 @@ pub(crate) fn read_budget(
     })
 }
 
-/// Reads keyword arguments, and refuses unknown ones.
-pub(crate) fn read(function: &str, given: &Bound<'_, PyDict>) -> PyResult<PlanSpec> {
+/// Reads keyword arguments, and refuses unknown ones. Also says whether `max_steps` was given.
+pub(crate) fn read(function: &str, given: &Bound<'_, PyDict>) -> PyResult<(PlanSpec, bool)> {
     let mut rest = Rest(given.copy()?);
     let horizon: Option<u64> = rest.take("horizon", "a number of steps, or None for an unbounded stream")?;
     let budget = read_budget(
@@ -49,12 +49,14 @@ pub(crate) fn read(function: &str, given: &Bound<'_, PyDict>) -> PyResult<PlanSp
     )?;
     let defaults = PlanSpec::new(Horizon::from(horizon), budget);
     let shape = rest.shape()?;
+    let workload = rest.remove("workload")?.map(|value| read_workload(&value)).transpose()?;
+    let max_steps = rest.take("max_steps", "a number of steps from 1")?;
     let spec = PlanSpec {
         mechanism: rest.choice("mechanism", "the name of a mechanism")?,
-        workload: rest.workload()?.unwrap_or(defaults.workload),
+        workload: workload.unwrap_or(defaults.workload),
         neighbours: rest.choice("neighbours", "add-remove or replace")?.unwrap_or_default(),
         participation: Participation::at_most(
-            rest.take("max_steps", "a number of steps from 1")?.unwrap_or(1),
+            max_steps.unwrap_or(1),
             rest.take("min_gap", "a number of steps from 1")?.unwrap_or(1),
         )
         .or_raise()?,
@@ -68,7 +70,7 @@ pub(crate) fn read(function: &str, given: &Bound<'_, PyDict>) -> PyResult<PlanSp
         ..defaults
     };
     match rest.0.iter().next() {
-        None => Ok(spec),
+        None => Ok((spec, max_steps.is_some())),
         Some((name, _)) => {
             let reason = format!("{function}() got an unexpected keyword argument '{name}'");
             Err(PyTypeError::new_err(reason))
@@ -138,10 +140,6 @@ impl<'py> Rest<'py> {
             (None, None, Shape::Vector { .. }) => Contribution::norm(1.0).or_raise(),
             (None, None, _) => Ok(Contribution::default()),
         }
-    }
-
-    fn workload(&mut self) -> PyResult<Option<Workload>> {
-        self.remove("workload")?.map(|value| read_workload(&value)).transpose()
     }
 }
 

@@ -1,10 +1,10 @@
 //! All mechanisms, compared.
 
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{IntoPyDict, PyDict};
 
 use crate::errors::OrRaise;
-use crate::plan::{Plan, bounds_persons, read};
+use crate::plan::{Plan, read};
 
 /// All mechanisms for the same choices, each with its plan or the reason why it has none. Made by
 /// `compare`.
@@ -40,9 +40,9 @@ pub(crate) fn compare(
     delta: Option<&Bound<'_, PyAny>>,
     choices: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Comparison> {
-    let spec = read("compare", horizon, epsilon, delta, choices)?;
+    let (spec, bounds_persons) = read("compare", horizon, epsilon, delta, choices)?;
     let inner = py.detach(|| spec.compare(&())).or_raise()?;
-    Ok(Comparison { inner, bounds_persons: bounds_persons(choices)? })
+    Ok(Comparison { inner, bounds_persons })
 }
 
 #[pymethods]
@@ -50,25 +50,21 @@ impl Comparison {
     /// The plans, by the names of their mechanisms.
     #[getter]
     fn plans<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let plans = PyDict::new(py);
-        for (mechanism, plan) in &self.inner.entries {
-            if let Ok(plan) = plan {
-                plans.set_item(mechanism.to_string(), Bound::new(py, self.plan(plan))?)?;
-            }
-        }
-        Ok(plans)
+        let entries =
+            self.inner.entries.iter().filter_map(|(mechanism, plan)| {
+                Some((mechanism.to_string(), self.plan(plan.as_ref().ok()?)))
+            });
+        entries.into_py_dict(py)
     }
 
     /// The reasons why other mechanisms have no plan.
     #[getter]
     fn refused<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let refused = PyDict::new(py);
-        for (mechanism, plan) in &self.inner.entries {
-            if let Err(error) = plan {
-                refused.set_item(mechanism.to_string(), error.to_string())?;
-            }
-        }
-        Ok(refused)
+        let entries =
+            self.inner.entries.iter().filter_map(|(mechanism, plan)| {
+                Some((mechanism.to_string(), plan.as_ref().err()?.to_string()))
+            });
+        entries.into_py_dict(py)
     }
 
     /// The plan with the least error; None if every mechanism is refused.

@@ -1,6 +1,8 @@
 //! A counter of one number per step.
 
+use evertally::Spread;
 use evertally_keys::InputChain;
+use evertally_stream::Amount;
 use numpy::{Ix1, PyArray1, PyArrayMethods};
 use pyo3::prelude::*;
 
@@ -52,26 +54,14 @@ impl Counter {
     /// Takes the input of the next step and releases its private answer. Refused input takes no step.
     fn step(&self, py: Python<'_>, x: f64) -> PyResult<Release> {
         let digests = |_: &evertally::Counter| move |chain: &mut InputChain| vec![chain.step([x])];
-        self.0.admit(py, digests, |counter| counter.step(x)).map(Release)
+        self.0.counter.with_state(py, |state| state.admit(digests, |counter| counter.step(x))).map(Release)
     }
 
     /// Takes one step for each number of an array of float64. If one is refused, no step is taken.
     fn run(&self, py: Python<'_>, inputs: &Bound<'_, PyAny>) -> PyResult<Releases> {
         let inputs = readable::<f64, Ix1>("inputs", inputs)?;
-        let inputs = inputs.as_slice()?;
-        let values = PyArray1::<f64>::zeros(py, [inputs.len()], false);
-        let mut out = values.readwrite();
-        let out = out.as_slice_mut()?;
-        let spreads = self.0.all_or_nothing(py, inputs, |counter| {
-            let mut spreads = Vec::with_capacity(inputs.len());
-            for (x, value) in inputs.iter().zip(out) {
-                let release = counter.step(*x)?;
-                *value = release.value;
-                spreads.push(release.spread());
-            }
-            Ok(spreads)
-        })?;
-        Ok(Releases::of_steps(spreads, values.into_any()))
+        let values = PyArray1::zeros(py, inputs.dims(), false);
+        self.0.run_each(&values, inputs.as_slice()?, |counter, x, out| released(counter.step(x[0]), out))
     }
 
     /// Takes one step for each row of an array of int64 with a single column. A unit counts
@@ -83,12 +73,21 @@ impl Counter {
         amounts: &Bound<'_, PyAny>,
         grid_steps: i64,
     ) -> PyResult<Releases> {
-        self.0.run_amounts(py, amounts, grid_steps)
+        self.0.run_amounts(py, amounts, grid_steps, |counter, amounts, out| {
+            released(counter.step_amount(amounts[0], Amount::GRID_EXPONENT), out)
+        })
     }
 
     /// The total over the steps `first` to `last`, both included, from the remembered releases, with
     /// its exact standard error.
     fn interval(&self, py: Python<'_>, first: u64, last: u64) -> PyResult<Release> {
-        self.0.with(py, |counter| counter.interval(first, last)).map(Release)
+        self.0.counter.with(py, |counter| counter.interval(first, last)).map(Release)
     }
+}
+
+/// Writes the release of a step into its row of one number.
+fn released(release: evertally::Result<evertally::Release>, out: &mut [f64]) -> evertally::Result<Spread> {
+    let release = release?;
+    out[0] = release.value;
+    Ok(release.spread())
 }

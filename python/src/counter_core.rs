@@ -9,6 +9,7 @@
 //! Integers have the digest of the doubles that add up to them: equal inputs have equal digests.
 
 use evertally::Shape;
+use evertally::internals::noise::copy_of;
 use evertally_keys::{Digest, InputChain, Uses};
 use evertally_stream::Amount;
 use pyo3::prelude::*;
@@ -16,7 +17,7 @@ use zeroize::Zeroizing;
 
 use crate::errors::Failure;
 use crate::guarded_state::GuardedLock;
-use crate::noise_key::{NoiseKey, copy_of, given_or_fresh};
+use crate::noise_key::{NoiseKey, given_or_fresh};
 use crate::plan::Plan;
 
 /// A counter of the library.
@@ -132,7 +133,7 @@ macro_rules! counter_methods {
             /// The plan that the counter follows.
             #[getter]
             fn plan(&self, py: Python<'_>) -> Py<$crate::plan::Plan> {
-                self.0.plan(py)
+                self.0.plan.clone_ref(py)
             }
 
             fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
@@ -145,9 +146,9 @@ pub(crate) use counter_methods;
 
 /// A counter that Python holds.
 pub(crate) struct CounterCore<C> {
-    counter: GuardedLock<C>,
+    pub(crate) counter: GuardedLock<C>,
     key: evertally::NoiseKey,
-    plan: Py<Plan>,
+    pub(crate) plan: Py<Plan>,
     /// The places of a row in the order of its keys' names. None if the row is in this order already.
     order: Option<Box<[usize]>>,
 }
@@ -158,9 +159,8 @@ impl<C: LibraryCounter> CounterCore<C> {
         key: Option<&Bound<'_, NoiseKey>>,
         remember: bool,
     ) -> PyResult<Self> {
-        let key = key.map(Bound::get);
-        let uses = key.and_then(NoiseKey::uses);
-        Self::build(plan, given_or_fresh(key)?, uses, None, |plan, key| C::new(plan, key, remember))
+        let (key, uses) = given_or_fresh(key)?;
+        Self::build(plan, key, uses, None, |plan, key| C::new(plan, key, remember))
     }
 
     pub(crate) fn resume(plan: &Bound<'_, Plan>, key: &Bound<'_, NoiseKey>, state: &[u8]) -> PyResult<Self> {
@@ -186,10 +186,6 @@ impl<C: LibraryCounter> CounterCore<C> {
         Ok(Self { counter, key, plan: plan.clone().unbind(), order })
     }
 
-    pub(crate) fn plan(&self, py: Python<'_>) -> Py<Plan> {
-        self.plan.clone_ref(py)
-    }
-
     /// The plan as the library has it.
     pub(crate) fn inner(&self) -> &evertally::Plan {
         &self.plan.get().inner
@@ -203,25 +199,6 @@ impl<C: LibraryCounter> CounterCore<C> {
     /// The number of steps taken.
     pub(crate) fn steps(&self, py: Python<'_>) -> PyResult<u64> {
         self.counter.read(py, LibraryCounter::steps)
-    }
-
-    /// Does work that takes no step.
-    pub(crate) fn with<R: Send>(
-        &self,
-        py: Python<'_>,
-        work: impl FnOnce(&mut C) -> evertally::Result<R> + Send,
-    ) -> PyResult<R> {
-        self.counter.with(py, work)
-    }
-
-    /// Takes one step. Its digest is computed from the counter and the inputs.
-    pub(crate) fn admit<R: Send, D: FnOnce(&mut InputChain) -> Vec<Digest>>(
-        &self,
-        py: Python<'_>,
-        digests: impl FnOnce(&C) -> D + Send,
-        work: impl FnOnce(&mut C) -> evertally::Result<R> + Send,
-    ) -> PyResult<R> {
-        self.counter.with_state(py, |state| state.admit(digests, work))
     }
 
     /// Takes one step with a row of inputs and writes into a row of outputs, which the caller may
@@ -272,7 +249,7 @@ impl<C: LibraryCounter> CounterCore<C> {
     }
 
     pub(crate) fn save(&self, py: Python<'_>) -> PyResult<Zeroizing<Vec<u8>>> {
-        self.with(py, |counter| Ok(Zeroizing::new(counter.save())))
+        self.counter.with(py, |counter| Ok(Zeroizing::new(counter.save())))
     }
 
     /// What every counter shows of itself: nothing that it counted.

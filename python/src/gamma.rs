@@ -2,11 +2,13 @@
 
 use evertally::research::gamma::{ComplexMatrix, Factors, Subject, Weights, gamma_2, gamma_f, verify};
 use evertally::{Matrix, Objective};
-use numpy::{Complex64, PyArray1, PyArrayMethods, PyReadonlyArray2, PyUntypedArrayMethods};
+use numpy::ndarray::Array2;
+use numpy::{Complex64, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray2};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
 
 use crate::arrays::{kind, matrix};
+use crate::attributes::attributes;
 use crate::choices::read_workload;
 use crate::errors::{OrRaise, bad};
 
@@ -53,26 +55,24 @@ pub(crate) fn gamma(
 #[pyclass(frozen, module = "evertally", name = "Certificate")]
 pub(crate) struct Certificate(pub(crate) evertally::research::gamma::Certificate);
 
+attributes!(Certificate, self => {
+    /// The lower bound on the norm.
+    lower: f64 = self.0.lower;
+    /// The upper bound on the norm. The factors attain it.
+    upper: f64 = self.0.upper;
+    /// upper / lower − 1.
+    gap: f64 = self.0.gap();
+    /// The number of queries and of inputs.
+    shape: (usize, usize) = (self.0.subject.rows(), self.0.subject.columns());
+    /// The number of iterations of the solver.
+    iterations: usize = self.0.iterations;
+    /// Bounds on the least error factor, a variance at σ = 1: the mean γ_F²/n, or that of the worst
+    /// query γ_2².
+    error_factor: (f64, f64) = self.0.error_factor();
+});
+
 #[pymethods]
 impl Certificate {
-    /// The lower bound on the norm.
-    #[getter]
-    fn lower(&self) -> f64 {
-        self.0.lower
-    }
-
-    /// The upper bound on the norm. The factors attain it.
-    #[getter]
-    fn upper(&self) -> f64 {
-        self.0.upper
-    }
-
-    /// upper / lower − 1.
-    #[getter]
-    fn gap(&self) -> f64 {
-        self.0.gap()
-    }
-
     /// "mean" for γ_F, "worst" for γ_2.
     #[getter]
     fn objective(&self) -> &'static str {
@@ -80,25 +80,6 @@ impl Certificate {
             Weights::GammaF { .. } => "mean",
             Weights::Gamma2 { .. } => "worst",
         }
-    }
-
-    /// The number of queries and of inputs.
-    #[getter]
-    fn shape(&self) -> (usize, usize) {
-        (self.0.subject.rows(), self.0.subject.columns())
-    }
-
-    /// The number of iterations of the solver.
-    #[getter]
-    fn iterations(&self) -> usize {
-        self.0.iterations
-    }
-
-    /// Bounds on the least error factor, a variance at σ = 1: the mean γ_F²/n, or that of the worst
-    /// query γ_2².
-    #[getter]
-    fn error_factor(&self) -> (f64, f64) {
-        self.0.error_factor()
     }
 
     /// The weights of the columns, which prove the bounds.
@@ -118,9 +99,9 @@ impl Certificate {
     fn factors<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
         match py.detach(|| self.0.factors()).or_raise()? {
             Factors::Real { decoder, encoder } => {
-                Ok((matrix(py, &decoder)?.into_any(), matrix(py, &encoder)?.into_any()))
+                Ok((matrix(py, &decoder).into_any(), matrix(py, &encoder).into_any()))
             }
-            Factors::Complex { decoder, encoder } => Ok((complex(py, &decoder)?, complex(py, &encoder)?)),
+            Factors::Complex { decoder, encoder } => Ok((complex(py, &decoder), complex(py, &encoder))),
         }
     }
 
@@ -183,16 +164,12 @@ fn as_matrix<'py, T: numpy::Element>(
     options.set_item("dtype", dtype)?;
     let array =
         py.import("numpy")?.call_method("asarray", (given,), Some(&options)).map_err(|_| refusal())?;
-    let array = array.cast::<numpy::PyArray2<T>>().map_err(|_| refusal())?;
-    debug_assert_eq!(array.ndim(), 2);
+    let array = array.cast::<PyArray2<T>>().map_err(|_| refusal())?;
     array.try_readonly().map_err(|_| bad("matrix", "free to read", "an array that another call is writing"))
 }
 
-fn complex<'py>(py: Python<'py>, given: &ComplexMatrix) -> PyResult<Bound<'py, PyAny>> {
-    let mut values = Vec::with_capacity(given.rows() * given.columns());
-    for row in 0..given.rows() {
-        let parts = given.real().row(row).iter().zip(given.imaginary().row(row));
-        values.extend(parts.map(|(re, im)| Complex64::new(*re, *im)));
-    }
-    Ok(PyArray1::from_vec(py, values).reshape([given.rows(), given.columns()])?.into_any())
+fn complex<'py>(py: Python<'py>, given: &ComplexMatrix) -> Bound<'py, PyAny> {
+    let entry = |(i, j)| Complex64::new(given.real().row(i)[j], given.imaginary().row(i)[j]);
+    let shape = (given.rows(), given.columns());
+    PyArray2::from_owned_array(py, Array2::from_shape_fn(shape, entry)).into_any()
 }

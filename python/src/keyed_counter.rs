@@ -1,5 +1,6 @@
 //! A counter of one number per step for each declared key.
 
+use evertally_stream::Amount;
 use numpy::{PyArray1, PyArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -51,13 +52,13 @@ impl KeyedCounter {
             }
             Err(_) => inputs,
         };
-        self.0.step_row(py, inputs, out)
+        self.0.step_row(py, inputs, out, evertally::KeyedCounter::step_into)
     }
 
     /// Takes one step for each row of an array of float64, which has a column for each key. If a row
     /// is refused, no step is taken.
     fn run(&self, py: Python<'_>, inputs: &Bound<'_, PyAny>) -> PyResult<Releases> {
-        self.0.run_rows(py, inputs)
+        self.0.run_rows(py, inputs, evertally::KeyedCounter::step_into)
     }
 
     /// Takes one step for each row of an array of int64, which has a column for each key. A unit
@@ -69,19 +70,21 @@ impl KeyedCounter {
         amounts: &Bound<'_, PyAny>,
         grid_steps: i64,
     ) -> PyResult<Releases> {
-        self.0.run_amounts(py, amounts, grid_steps)
+        self.0.run_amounts(py, amounts, grid_steps, |counter, amounts, out| {
+            counter.step_amounts_into(amounts, Amount::GRID_EXPONENT, out)
+        })
     }
 
     /// The total of a key over the steps `first` to `last`, both included, from the remembered
     /// releases, with its exact standard error.
     fn interval(&self, py: Python<'_>, key: &str, first: u64, last: u64) -> PyResult<Release> {
-        self.0.with(py, |counter| counter.interval(key, first, last)).map(Release)
+        self.0.counter.with(py, |counter| counter.interval(key, first, last)).map(Release)
     }
 
     /// The declared keys, in the order of inputs and releases.
     #[getter]
     fn keys(&self, py: Python<'_>) -> PyResult<Vec<String>> {
-        self.0.with(py, |counter| Ok(counter.keys().to_vec()))
+        self.0.counter.with(py, |counter| Ok(counter.keys().to_vec()))
     }
 }
 

@@ -10,6 +10,7 @@ use pyo3::types::PyBytes;
 use zeroize::Zeroizing;
 
 use crate::arrays::{kind, readable};
+use crate::attributes::attributes;
 use crate::choices::read_budget;
 use crate::errors::{BadParameter, Failure, OrRaise, bad};
 use crate::guarded_state::GuardedLock;
@@ -44,6 +45,23 @@ use crate::spend::Spend;
 /// ((3,), 10)
 #[pyclass(frozen, module = "evertally", name = "LearningPlan")]
 pub(crate) struct LearningPlan(evertally_learn::LearningPlan);
+
+attributes!(LearningPlan, self => {
+    /// The number of parameters.
+    dimension: usize = self.0.dimension();
+    /// The number of steps.
+    steps: u64 = self.0.steps();
+    /// The mechanism behind the sums.
+    mechanism: String = self.0.noise().mechanism().to_string();
+    /// The budget of the whole run, in words.
+    budget: String = self.0.budget().to_string();
+    /// The norm at which gradients are clipped.
+    clip: f64 = self.0.clip();
+    /// The public number of examples per step, by which sums are divided.
+    batch_size: usize = self.0.batch_size();
+    /// 32 bytes by which saved states recognise their plan.
+    fingerprint: [u8; 32] = self.0.fingerprint();
+});
 
 #[pymethods]
 impl LearningPlan {
@@ -116,30 +134,6 @@ impl LearningPlan {
         py.detach(|| builder.build()).or_raise().map(Self)
     }
 
-    /// The number of parameters.
-    #[getter]
-    fn dimension(&self) -> usize {
-        self.0.dimension()
-    }
-
-    /// The number of steps.
-    #[getter]
-    fn steps(&self) -> u64 {
-        self.0.steps()
-    }
-
-    /// The mechanism behind the sums.
-    #[getter]
-    fn mechanism(&self) -> String {
-        self.0.noise().mechanism().to_string()
-    }
-
-    /// The budget of the whole run, in words.
-    #[getter]
-    fn budget(&self) -> String {
-        self.0.budget().to_string()
-    }
-
     /// λ of the regularised leader; None for descent.
     #[getter]
     fn regularization(&self) -> Option<f64> {
@@ -147,24 +141,6 @@ impl LearningPlan {
             Update::Leader { regularization } => Some(regularization),
             _ => None,
         }
-    }
-
-    /// The norm at which gradients are clipped.
-    #[getter]
-    fn clip(&self) -> f64 {
-        self.0.clip()
-    }
-
-    /// The public number of examples per step, by which sums are divided.
-    #[getter]
-    fn batch_size(&self) -> usize {
-        self.0.batch_size()
-    }
-
-    /// 32 bytes by which saved states recognise their plan.
-    #[getter]
-    fn fingerprint<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
-        PyBytes::new(py, &self.0.fingerprint())
     }
 
     /// The standard deviation of the noise in each coordinate of the sum after a step, counted from
@@ -176,7 +152,7 @@ impl LearningPlan {
     /// The privacy cost of the first `steps` steps for one example. Defaults to all steps.
     #[pyo3(signature = (steps=None))]
     fn spend(&self, steps: Option<u64>) -> PyResult<Spend> {
-        self.0.spend_after(steps.unwrap_or(self.0.steps())).or_raise().map(Spend)
+        self.0.spend_after(steps.unwrap_or(self.0.steps())).or_raise().map(Spend::from)
     }
 
     /// The bound on expected average regret against the best parameters at this distance from the
@@ -209,6 +185,8 @@ impl LearningPlan {
 #[pyclass(frozen, module = "evertally", name = "Learner")]
 pub(crate) struct Learner {
     inner: GuardedLock<evertally_learn::Learner>,
+    /// The plan that the learner follows.
+    #[pyo3(get)]
     plan: Py<LearningPlan>,
 }
 
@@ -217,19 +195,15 @@ impl Learner {
     #[new]
     #[pyo3(signature = (plan, key=None))]
     fn new(plan: &Bound<'_, LearningPlan>, key: Option<&Bound<'_, NoiseKey>>) -> PyResult<Self> {
-        let given = key.map(Bound::get);
-        let key = given_or_fresh(given)?;
-        Self::made(plan, given.and_then(NoiseKey::uses), None, |plan| {
-            evertally_learn::Learner::new(plan, key)
-        })
+        let (key, uses) = given_or_fresh(key)?;
+        Self::build(plan, key, uses, None)
     }
 
     /// Resumes from a saved state, bit for bit. The state of another plan or key is refused, and so
     /// are gradients that differ from those already taken after it.
     #[staticmethod]
     fn resume(plan: &Bound<'_, LearningPlan>, key: &Bound<'_, NoiseKey>, state: &[u8]) -> PyResult<Self> {
-        let (uses, key) = (key.get().uses(), key.get().copied());
-        Self::made(plan, uses, Some(state), |plan| evertally_learn::Learner::resume(plan, key, state))
+        Self::build(plan, key.get().copied(), key.get().uses(), Some(state))
     }
 
     /// Takes the gradients of one step at `theta`, an array of float64 with one row for each
@@ -281,15 +255,9 @@ impl Learner {
         self.inner.read(py, evertally_learn::Learner::steps_taken)
     }
 
-    /// The plan that the learner follows.
-    #[getter]
-    fn plan(&self, py: Python<'_>) -> Py<LearningPlan> {
-        self.plan.clone_ref(py)
-    }
-
     /// The privacy cost of the steps taken so far for one example.
     fn spend(&self, py: Python<'_>) -> PyResult<Spend> {
-        self.inner.with(py, |learner| learner.spend()).map(Spend)
+        self.inner.with(py, |learner| learner.spend()).map(Spend::from)
     }
 
     /// The state as bytes, for `resume`. It holds true sums of gradients: guard it like the data.
@@ -305,15 +273,19 @@ impl Learner {
 }
 
 impl Learner {
-    fn made(
+    /// A learner before its first step, or one that resumes from a saved state.
+    fn build(
         plan: &Bound<'_, LearningPlan>,
+        key: evertally::NoiseKey,
         uses: Option<&Uses>,
         state: Option<&[u8]>,
-        make: impl FnOnce(&evertally_learn::LearningPlan) -> evertally::Result<evertally_learn::Learner> + Send,
     ) -> PyResult<Self> {
         let inner = &plan.get().0;
         let made = plan.py().detach(|| -> Result<_, Failure> {
-            let learner = make(inner)?;
+            let learner = match state {
+                None => evertally_learn::Learner::new(inner, key)?,
+                Some(state) => evertally_learn::Learner::resume(inner, key, state)?,
+            };
             let (name, taken) = (learner.plan().noise_name(), learner.steps_taken());
             GuardedLock::new(learner, uses, &name, state.map(|state| (taken, state)))
         });

@@ -10,6 +10,7 @@
 //! - **Errors keep their class** (`errors`).
 
 mod arrays;
+mod attributes;
 mod batch_plan;
 mod bounds;
 mod cell_digests;

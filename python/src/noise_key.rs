@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use evertally::internals::noise::copy_of;
 use evertally_keys::{Guard, InputChain, Uses, key_file};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -73,14 +74,14 @@ impl NoiseKey {
     }
 }
 
-/// A copy of a key.
-pub(crate) fn copy_of(key: &evertally::NoiseKey) -> evertally::NoiseKey {
-    evertally::NoiseKey::from_bytes(*key.expose_bytes())
-}
-
-/// The given key, or a fresh one that is not kept.
-pub(crate) fn given_or_fresh(key: Option<&NoiseKey>) -> PyResult<evertally::NoiseKey> {
-    key.map_or_else(|| evertally::NoiseKey::from_os().or_raise(), |key| Ok(key.copied()))
+/// The given key with its record, or a fresh one that is not kept.
+pub(crate) fn given_or_fresh<'a>(
+    key: Option<&'a Bound<'_, NoiseKey>>,
+) -> PyResult<(evertally::NoiseKey, Option<&'a Uses>)> {
+    match key.map(Bound::get) {
+        Some(given) => Ok((given.copied(), given.uses())),
+        None => Ok((evertally::NoiseKey::from_os().or_raise()?, None)),
+    }
 }
 
 #[pymethods]
@@ -153,8 +154,8 @@ impl NoiseKey {
     /// Eight public bytes by which saved states recognise their key. They reveal nothing else about
     /// it.
     #[getter]
-    fn tag<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
-        PyBytes::new(py, &self.key.tag())
+    fn tag(&self) -> [u8; 8] {
+        self.key.tag()
     }
 
     /// The same key without a record, for tasks of a job whose input was recorded as one.

@@ -12,7 +12,7 @@ use crate::arrays::{Precision, kind, writable};
 use crate::choices;
 use crate::errors::{OrRaise, bad};
 use crate::noise_key::{NoiseKey, given_or_fresh};
-use crate::plan::{Plan, bounds_persons};
+use crate::plan::Plan;
 use crate::process_lock::ProcessLock;
 
 /// The noise of a plan, row by row: row t is noise_scale · (L g)[t] in every coordinate. Nothing
@@ -60,14 +60,21 @@ use crate::process_lock::ProcessLock;
 /// (1, True)
 #[pyclass(frozen, module = "evertally", name = "NoiseStream")]
 pub(crate) struct NoiseStream {
+    /// The plan of the noise.
+    #[pyo3(get)]
     plan: Py<Plan>,
-    width: usize,
+    /// The number of coordinates of a row: those of the plan, or of the slice.
+    #[pyo3(get)]
+    dimension: usize,
     rows: Rows,
 }
 
+/// A stream of the library behind its lock.
+type Stream<F> = ProcessLock<evertally::NoiseStream<F>>;
+
 enum Rows {
-    Singles(ProcessLock<evertally::NoiseStream<f32>>),
-    Doubles(ProcessLock<evertally::NoiseStream<f64>>),
+    Singles(Stream<f32>),
+    Doubles(Stream<f64>),
 }
 
 /// Does the same work in the precision of the stream.
@@ -91,17 +98,9 @@ impl NoiseStream {
         coordinates: Option<&Bound<'_, PyAny>>,
         choices: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Self> {
-        let py = plan.py();
         let plan = plan_or_dimension(plan, choices)?;
-        let key = given_or_fresh(key.map(Bound::get))?;
-        let inner = &plan.get().inner;
-        let slice = coordinates.map(read_slice).transpose()?;
-        let rows = match precision(py, dtype)? {
-            Precision::Single => Rows::Singles(made(py, || start(inner, key, slice.clone()))?),
-            Precision::Double => Rows::Doubles(made(py, || start(inner, key, slice.clone()))?),
-        };
-        let width = slice.map_or(inner.shape().width(), |slice| slice.len());
-        Ok(Self { width, plan: plan.unbind(), rows })
+        let (key, _) = given_or_fresh(key)?;
+        Self::build(&plan, key, None, dtype, coordinates)
     }
 
     /// Resumes from a saved state, bit for bit. The state of another plan, key, precision or slice
@@ -115,35 +114,30 @@ impl NoiseStream {
         dtype: Option<&Bound<'_, PyAny>>,
         coordinates: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
-        let py = plan.py();
-        let inner = &plan.get().inner;
-        let key = key.get().copied();
-        let slice = coordinates.map(read_slice).transpose()?;
-        let rows = match precision(py, dtype)? {
-            Precision::Single => Rows::Singles(made(py, || resume(inner, key, slice.clone(), state))?),
-            Precision::Double => Rows::Doubles(made(py, || resume(inner, key, slice.clone(), state))?),
-        };
-        let width = slice.map_or(inner.shape().width(), |slice| slice.len());
-        Ok(Self { width, plan: plan.clone().unbind(), rows })
+        Self::build(plan, key.get().copied(), Some(state), dtype, coordinates)
     }
 
     /// The noise of the next step, in a new array or in `out`, which must be contiguous and of the
     /// stream's type.
     #[pyo3(signature = (out=None))]
     fn next<'py>(&self, py: Python<'py>, out: Option<Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyAny>> {
-        in_precision!(&self.rows, stream => next_row(py, stream, self.width, out))
+        in_precision!(&self.rows, stream => next_row(py, stream, self.dimension, out))
     }
 
     /// Writes the noise of the next steps into the rows of `out`, one step per row. For a single
     /// coordinate, `out` may have one dimension. Faster than row by row.
     fn fill(&self, py: Python<'_>, out: &Bound<'_, PyAny>) -> PyResult<()> {
-        in_precision!(&self.rows, stream => fill(py, stream, self.width, out))
+        in_precision!(&self.rows, stream => fill(py, stream, self.dimension, out))
     }
 
     /// The noise of the next steps as a new array, one row per step.
     fn rows<'py>(&self, py: Python<'py>, steps: usize) -> PyResult<Bound<'py, PyAny>> {
-        self.check(py, steps)?;
-        in_precision!(&self.rows, stream => new_rows(py, stream, self.width, steps))
+        // Rows beyond the horizon are refused before memory is allocated.
+        let horizon = self.plan.get().inner.horizon();
+        if steps as u64 > horizon - self.steps_taken(py)? {
+            return Err(evertally::Error::HorizonSpent { horizon }).or_raise();
+        }
+        in_precision!(&self.rows, stream => new_rows(py, stream, self.dimension, steps))
     }
 
     /// Moves to a step, counted from zero, by computing the noise of the steps before it. Repeated
@@ -165,29 +159,17 @@ impl NoiseStream {
         in_precision!(&self.rows, stream => stream.with(py, |stream| Ok(stream.steps_taken())))
     }
 
-    /// The plan of the noise.
-    #[getter]
-    fn plan(&self, py: Python<'_>) -> Py<Plan> {
-        self.plan.clone_ref(py)
-    }
-
-    /// The number of coordinates of a row: those of the plan, or of the slice.
-    #[getter]
-    fn dimension(&self) -> usize {
-        self.width
-    }
-
     /// "float32" or "float64".
     #[getter]
     fn dtype(&self) -> &'static str {
         match self.rows {
-            Rows::Singles(_) => Precision::Single.name(),
-            Rows::Doubles(_) => Precision::Double.name(),
+            Rows::Singles(_) => "float32",
+            Rows::Doubles(_) => "float64",
         }
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
-        let (dimension, dtype, steps) = (self.width, self.dtype(), self.steps_taken(py)?);
+        let (dimension, dtype, steps) = (self.dimension, self.dtype(), self.steps_taken(py)?);
         let horizon = self.plan.get().inner.horizon();
         Ok(format!(
             "NoiseStream(dimension={dimension}, dtype='{dtype}', steps_taken={steps}, horizon={horizon})"
@@ -196,45 +178,39 @@ impl NoiseStream {
 }
 
 impl NoiseStream {
-    /// Refuses rows beyond the horizon before memory is allocated.
-    fn check(&self, py: Python<'_>, steps: usize) -> PyResult<()> {
-        let horizon = self.plan.get().inner.horizon();
-        if steps as u64 > horizon - self.steps_taken(py)? {
-            return Err(evertally::Error::HorizonSpent { horizon }).or_raise();
-        }
-        Ok(())
+    /// A stream from its first step, or from a saved state.
+    fn build(
+        plan: &Bound<'_, Plan>,
+        key: evertally::NoiseKey,
+        state: Option<&[u8]>,
+        dtype: Option<&Bound<'_, PyAny>>,
+        coordinates: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Self> {
+        let (py, inner) = (plan.py(), &plan.get().inner);
+        let slice = coordinates.map(read_slice).transpose()?;
+        let dimension = slice.as_ref().map_or(inner.shape().width(), ExactSizeIterator::len);
+        let precision = dtype.map_or(Ok(Precision::Double), |dtype| Precision::read(py, dtype))?;
+        let rows = py.detach(|| match precision {
+            Precision::Single => library_stream(inner, key, slice, state).map(Rows::Singles),
+            Precision::Double => library_stream(inner, key, slice, state).map(Rows::Doubles),
+        });
+        Ok(Self { dimension, plan: plan.clone().unbind(), rows: rows.or_raise()? })
     }
 }
 
-/// A stream of the library behind its lock.
-fn made<F: Real>(
-    py: Python<'_>,
-    make: impl FnOnce() -> evertally::Result<evertally::NoiseStream<F>> + Send,
-) -> PyResult<ProcessLock<evertally::NoiseStream<F>>> {
-    py.detach(make).or_raise().map(ProcessLock::new)
-}
-
-fn start<F: Real>(
+fn library_stream<F: Real>(
     plan: &evertally::Plan,
     key: evertally::NoiseKey,
     slice: Option<Range<usize>>,
-) -> evertally::Result<evertally::NoiseStream<F>> {
-    match slice {
-        Some(slice) => evertally::NoiseStream::slice(plan, key, slice),
-        None => evertally::NoiseStream::new(plan, key),
-    }
-}
-
-fn resume<F: Real>(
-    plan: &evertally::Plan,
-    key: evertally::NoiseKey,
-    slice: Option<Range<usize>>,
-    state: &[u8],
-) -> evertally::Result<evertally::NoiseStream<F>> {
-    match slice {
-        Some(slice) => evertally::NoiseStream::resume_slice(plan, key, slice, state),
-        None => evertally::NoiseStream::resume(plan, key, state),
-    }
+    state: Option<&[u8]>,
+) -> evertally::Result<Stream<F>> {
+    let stream = match (slice, state) {
+        (None, None) => evertally::NoiseStream::new(plan, key),
+        (None, Some(state)) => evertally::NoiseStream::resume(plan, key, state),
+        (Some(slice), None) => evertally::NoiseStream::slice(plan, key, slice),
+        (Some(slice), Some(state)) => evertally::NoiseStream::resume_slice(plan, key, slice, state),
+    };
+    stream.map(ProcessLock::new)
 }
 
 /// A pair of the first coordinate and the coordinate after the last.
@@ -242,10 +218,6 @@ fn read_slice(given: &Bound<'_, PyAny>) -> PyResult<Range<usize>> {
     let pair = given.extract::<(usize, usize)>();
     let expected = "a pair (first, last) of integers from 0";
     pair.map(|(first, last)| first..last).map_err(|_| bad("coordinates", expected, kind(given)))
-}
-
-fn precision(py: Python<'_>, dtype: Option<&Bound<'_, PyAny>>) -> PyResult<Precision> {
-    dtype.map_or(Ok(Precision::Double), |dtype| Precision::read(py, dtype))
 }
 
 /// The given plan, or a plan for vectors of the given dimension.
@@ -274,13 +246,13 @@ fn plan_or_dimension<'py>(
         return Err(PyTypeError::new_err("NoiseStream() got the dimension twice"));
     }
     all.set_item("dimension", dimension)?;
-    let spec = choices::read("NoiseStream", &all)?;
-    Bound::new(given.py(), Plan::make(given.py(), &spec, bounds_persons(Some(&all))?)?)
+    let (spec, bounds_persons) = choices::read("NoiseStream", &all)?;
+    Bound::new(given.py(), Plan::make(given.py(), &spec, bounds_persons)?)
 }
 
 fn next_row<'py, F: Real + Element>(
     py: Python<'py>,
-    stream: &ProcessLock<evertally::NoiseStream<F>>,
+    stream: &Stream<F>,
     width: usize,
     out: Option<Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
@@ -297,7 +269,7 @@ fn next_row<'py, F: Real + Element>(
 
 fn new_rows<'py, F: Real + Element>(
     py: Python<'py>,
-    stream: &ProcessLock<evertally::NoiseStream<F>>,
+    stream: &Stream<F>,
     width: usize,
     steps: usize,
 ) -> PyResult<Bound<'py, PyAny>> {
@@ -308,7 +280,7 @@ fn new_rows<'py, F: Real + Element>(
 
 fn fill<F: Real + Element>(
     py: Python<'_>,
-    stream: &ProcessLock<evertally::NoiseStream<F>>,
+    stream: &Stream<F>,
     width: usize,
     out: &Bound<'_, PyAny>,
 ) -> PyResult<()> {

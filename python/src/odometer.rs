@@ -31,7 +31,10 @@ use crate::spend::Spend;
 ///     ...
 /// evertally.BudgetSpent: the budget of visitors does not allow ...
 #[pyclass(frozen, module = "evertally", name = "Odometer")]
-pub(crate) struct Odometer(ProcessLock<evertally::Odometer>);
+pub(crate) struct Odometer {
+    account: ProcessLock<evertally::Odometer>,
+    unit: Unit,
+}
 
 #[pymethods]
 impl Odometer {
@@ -51,11 +54,11 @@ impl Odometer {
         let total = read_budget(epsilon, delta, rho, None, calibration)?.budget().or_raise()?;
         let neighbours: Neighbours = neighbours.parse().or_raise()?;
         let unit = Unit::named(unit, neighbours).or_raise()?;
-        let mut odometer = evertally::Odometer::new(population, unit, total).or_raise()?;
+        let mut odometer = evertally::Odometer::new(population, unit.clone(), total).or_raise()?;
         if pure_part != 0.0 {
             odometer = odometer.with_pure_part(pure_part).or_raise()?;
         }
-        Ok(Self(ProcessLock::new(odometer)))
+        Ok(Self { account: ProcessLock::new(odometer), unit })
     }
 
     /// Records a mechanism that is about to run: a Plan, a BatchPlan, or a Spend. A plan protects
@@ -70,53 +73,50 @@ impl Odometer {
         mechanism: &Bound<'_, PyAny>,
         unit: Option<&str>,
     ) -> PyResult<()> {
-        let (spend, own) = cost(mechanism)?;
-        let named = match (unit, &own) {
-            (None, _) => None,
-            (Some(unit), Some(own)) => Some(named_unit(unit, own, mechanism)?),
-            (Some(_), None) => return Err(bad("unit", "left out with a Spend, which has none", "one")),
-        };
-        self.0.with(py, |odometer| {
-            let unit = named.or(own).unwrap_or_else(|| odometer.unit().clone());
-            odometer.spend(name, &unit, spend)
-        })
+        let (spend, unit) = self.cost(mechanism, unit)?;
+        self.account.with(py, |odometer| odometer.spend(name, &unit, spend))
     }
 
-    /// Whether another mechanism of this cost would be admitted.
-    fn can_afford(&self, py: Python<'_>, mechanism: &Bound<'_, PyAny>) -> PyResult<bool> {
-        let (spend, _) = cost(mechanism)?;
-        self.0.with(py, |odometer| Ok(odometer.can_afford(&spend)))
+    /// Whether the total allows another mechanism of this cost. A mechanism that protects another
+    /// unit is refused, as by `spend`.
+    #[pyo3(signature = (mechanism, *, unit=None))]
+    fn can_afford(&self, py: Python<'_>, mechanism: &Bound<'_, PyAny>, unit: Option<&str>) -> PyResult<bool> {
+        let (spend, unit) = self.cost(mechanism, unit)?;
+        self.account.with(py, |odometer| match odometer.check(&unit, &spend) {
+            Err(error @ evertally::Error::BadParameter { .. }) => Err(error),
+            answer => Ok(answer.is_ok()),
+        })
     }
 
     /// The ε of the largest mechanism that would still be admitted at δ, rounded down. Zero if
     /// there is none.
     fn room(&self, py: Python<'_>, delta: f64) -> PyResult<f64> {
-        self.0.with(py, |odometer| odometer.room(delta))
+        self.account.with(py, |odometer| odometer.room(delta))
     }
 
     /// The total spend so far.
     #[getter]
     fn spent(&self, py: Python<'_>) -> PyResult<Spend> {
-        self.0.with(py, |odometer| Ok(Spend(odometer.spent())))
+        self.account.with(py, |odometer| Ok(odometer.spent().into()))
     }
 
     /// The largest spend that is still admitted, rounded down.
     #[getter]
     fn remaining(&self, py: Python<'_>) -> PyResult<Spend> {
-        self.0.with(py, |odometer| Ok(Spend(odometer.remaining())))
+        self.account.with(py, |odometer| Ok(odometer.remaining().into()))
     }
 
     /// The recorded mechanisms in order, each with its cost.
     #[getter]
     fn entries(&self, py: Python<'_>) -> PyResult<Vec<(String, Spend)>> {
-        self.0.with(py, |odometer| {
+        self.account.with(py, |odometer| {
             let entries = odometer.entries().iter();
-            Ok(entries.map(|entry| (entry.name().to_owned(), Spend(entry.spend()))).collect())
+            Ok(entries.map(|entry| (entry.name().to_owned(), entry.spend().into())).collect())
         })
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
-        self.0.with(py, |odometer| {
+        self.account.with(py, |odometer| {
             let (population, unit) = (odometer.population(), odometer.unit());
             let (total, spent) = (odometer.total(), odometer.spent());
             Ok(format!("Odometer('{population}', {unit}, total='{total}', spent='{spent}')"))
@@ -124,33 +124,33 @@ impl Odometer {
     }
 }
 
-/// The unit that the caller names for a mechanism whose own unit is another one.
-fn named_unit(unit: &str, own: &Unit, mechanism: &Bound<'_, PyAny>) -> PyResult<Unit> {
-    let named = Unit::named(unit, own.neighbours()).or_raise()?;
-    let is_event = named == Unit::event(own.neighbours());
-    let bounds_persons = mechanism.cast::<Plan>().is_ok_and(|plan| plan.get().admits_events_of_persons());
-    if is_event && bounds_persons {
-        return Err(bad(
-            "unit",
-            "a person, or another unit that may have several events, for a plan with max_steps",
-            unit,
-        ));
-    }
-    Ok(named)
-}
-
-/// The cost of a mechanism, and the unit that it protects, if known.
-fn cost(mechanism: &Bound<'_, PyAny>) -> PyResult<(evertally::Spend, Option<Unit>)> {
-    if let Ok(plan) = mechanism.cast::<Plan>() {
-        let plan = plan.get();
-        return Ok((plan.inner.spend(), Some(plan.protected_unit())));
-    }
-    if let Ok(plan) = mechanism.cast::<BatchPlan>() {
-        let plan = &plan.get().0;
-        return Ok((plan.spend(), Some(plan.unit())));
-    }
-    match mechanism.cast::<Spend>() {
-        Ok(spend) => Ok((spend.get().0, None)),
-        Err(_) => Err(bad("mechanism", "a Plan, a BatchPlan or a Spend", kind(mechanism))),
+impl Odometer {
+    /// The cost of a mechanism, and the unit that it protects: its own, or the one that the caller
+    /// names. A `Spend` has none, and protects the unit of the account.
+    fn cost(&self, mechanism: &Bound<'_, PyAny>, named: Option<&str>) -> PyResult<(evertally::Spend, Unit)> {
+        let (spend, own) = if let Ok(plan) = mechanism.cast::<Plan>() {
+            let plan = plan.get();
+            (plan.spend(), Some(plan.protected_unit()))
+        } else if let Ok(plan) = mechanism.cast::<BatchPlan>() {
+            let plan = plan.get();
+            (plan.spend(), Some(plan.0.unit()))
+        } else if let Ok(spend) = mechanism.cast::<Spend>() {
+            (*spend.get(), None)
+        } else {
+            return Err(bad("mechanism", "a Plan, a BatchPlan or a Spend", kind(mechanism)));
+        };
+        let unit = match (named, own) {
+            (None, own) => own.unwrap_or_else(|| self.unit.clone()),
+            (Some(named), Some(own)) => Unit::named(named, own.neighbours()).or_raise()?,
+            (Some(_), None) => return Err(bad("unit", "left out with a Spend, which has none", "one")),
+        };
+        if spend.bounds_persons && unit == Unit::event(unit.neighbours()) {
+            return Err(bad(
+                "unit",
+                "a person, or another unit that may have several events, for a plan with max_steps",
+                unit.name(),
+            ));
+        }
+        Ok((spend.inner, unit))
     }
 }

@@ -32,7 +32,7 @@ impl Plan {
         if self.bounds_persons && self.max_steps() == 1 {
             spec.set_item(BOUNDS_PERSONS, true)?;
         }
-        let arguments = (spec, self.fingerprint(py));
+        let arguments = (spec, self.fingerprint());
         Ok((again, arguments.into_pyobject(py)?.into_any()))
     }
 }
@@ -55,7 +55,7 @@ pub(crate) fn _plan_again(py: Python<'_>, pickled: &Bound<'_, PyDict>, fingerpri
         let text: String = py.import("json")?.call_method1("dumps", (spec,))?.extract()?;
         serde_json::from_str(&text).map_err(|error| BadState::new_err(format!("pickled plan: {error}")))?
     } else {
-        choices::read("plan", &spec)?
+        choices::read("plan", &spec)?.0
     };
     let mut plan = Plan::make(py, &spec, bounds_persons)?;
     if let Some(keys) = part {

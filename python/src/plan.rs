@@ -4,9 +4,10 @@ use evertally::privacy::Unit;
 use evertally::{PlanSpec, Shape};
 use numpy::{Ix1, PyArray1, PyArray2};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict};
+use pyo3::types::PyDict;
 
 use crate::arrays::{matrix, readable};
+use crate::attributes::attributes;
 use crate::choices;
 use crate::errors::{OrRaise, bad};
 use crate::spend::Spend;
@@ -112,23 +113,18 @@ pub(crate) fn plan(
     delta: Option<&Bound<'_, PyAny>>,
     choices: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Plan> {
-    Plan::make(py, &read("plan", horizon, epsilon, delta, choices)?, bounds_persons(choices)?)
+    let (spec, bounds_persons) = read("plan", horizon, epsilon, delta, choices)?;
+    Plan::make(py, &spec, bounds_persons)
 }
 
-/// Whether the named choices bound the steps of a person.
-pub(crate) fn bounds_persons(named: Option<&Bound<'_, PyDict>>) -> PyResult<bool> {
-    let given = named.map(|named| named.get_item("max_steps")).transpose()?.flatten();
-    Ok(given.is_some_and(|given| !given.is_none()))
-}
-
-/// Positional and named choices together.
+/// Positional and named choices together, and whether `max_steps` is among them.
 pub(crate) fn read(
     function: &str,
     horizon: &Bound<'_, PyAny>,
     epsilon: Option<&Bound<'_, PyAny>>,
     delta: Option<&Bound<'_, PyAny>>,
     named: Option<&Bound<'_, PyDict>>,
-) -> PyResult<PlanSpec> {
+) -> PyResult<(PlanSpec, bool)> {
     let all = match named {
         Some(named) => named.copy()?,
         None => PyDict::new(horizon.py()),
@@ -139,85 +135,72 @@ pub(crate) fn read(
     choices::read(function, &all)
 }
 
-#[pymethods]
-impl Plan {
+attributes!(Plan, self => {
     /// The number of steps. For an unbounded stream, its cap.
-    #[getter]
-    fn horizon(&self) -> u64 {
-        self.inner.horizon()
-    }
-
+    horizon: u64 = self.inner.horizon();
     /// Whether the stream is unbounded, so that the horizon is a cap.
-    #[getter]
-    fn is_unbounded(&self) -> bool {
-        self.inner.is_unbounded()
-    }
-
+    is_unbounded: bool = self.inner.is_unbounded();
     /// The mechanism that was named or chosen, with its parameters.
-    #[getter]
-    fn mechanism(&self) -> String {
-        self.inner.mechanism().to_string()
-    }
-
+    mechanism: String = self.inner.mechanism().to_string();
     /// What is released at each step.
-    #[getter]
-    fn workload(&self) -> String {
-        self.inner.workload().to_string()
-    }
-
+    workload: String = self.inner.workload().to_string();
     /// Which change of the input is hidden.
-    #[getter]
-    fn neighbours(&self) -> String {
-        self.inner.neighbours().to_string()
-    }
-
+    neighbours: String = self.inner.neighbours().to_string();
     /// The maximum number of steps per person.
-    #[getter]
-    pub(crate) fn max_steps(&self) -> u64 {
-        self.inner.participation().max_steps()
-    }
-
+    max_steps: u64 = self.inner.participation().max_steps();
     /// The minimum distance between two steps of one person.
-    #[getter]
-    fn min_gap(&self) -> u64 {
-        self.inner.participation().min_gap()
-    }
-
+    min_gap: u64 = self.inner.participation().min_gap();
     /// What is protected: "person" if `max_steps` was given, and "event" otherwise.
     ///
     /// >>> import evertally
     /// >>> evertally.plan(24).unit, evertally.plan(24, max_steps=1).unit
     /// ('event', 'person')
-    #[getter]
-    fn unit(&self) -> String {
-        self.protected_unit().name().to_owned()
-    }
-
+    unit: String = self.protected_unit().name().to_owned();
     /// The error that is minimised: "mean" or "worst".
-    #[getter]
-    fn objective(&self) -> String {
-        self.inner.objective().to_string()
-    }
-
+    objective: String = self.inner.objective().to_string();
     /// The largest magnitude of one contribution to a step. For vectors, the largest norm.
-    #[getter]
-    fn largest_contribution(&self) -> f64 {
-        self.inner.contribution().magnitude()
-    }
-
+    largest_contribution: f64 = self.inner.contribution().magnitude();
     /// The range of one contribution to a step. For vectors, the range of the norm, from zero.
-    #[getter]
-    fn contribution(&self) -> (f64, f64) {
-        let contribution = self.inner.contribution();
-        (contribution.lo(), contribution.hi())
-    }
-
+    contribution: (f64, f64) = (self.inner.contribution().lo(), self.inner.contribution().hi());
     /// Whether the plan is for keys that are not declared.
-    #[getter]
-    fn has_open_keys(&self) -> bool {
-        *self.inner.shape() == Shape::OpenKeys
-    }
+    has_open_keys: bool = *self.inner.shape() == Shape::OpenKeys;
+    /// The name of the stream that is counted; empty by default.
+    stream: &str = self.inner.stream_name();
+    /// The budget in words.
+    budget: String = self.inner.budget().to_string();
+    /// ε of the budget; None for a zCDP budget, which has one for each δ: see `spend().epsilon(delta)`.
+    epsilon: Option<f64> = self.inner.budget().epsilon();
+    /// δ of the budget; zero for pure differential privacy, None for a zCDP budget.
+    delta: Option<f64> = self.inner.budget().delta();
+    /// ρ of the budget if it is zCDP or was calibrated through zCDP; None otherwise.
+    /// Every plan has `spend().rho`.
+    rho: Option<f64> = self.inner.budget().rho();
+    /// σ: the standard deviation of the noise for sensitivity one, rounded up.
+    noise_multiplier: f64 = self.inner.noise_multiplier();
+    /// Δ: the sensitivity of the mechanism for contributions of magnitude one, rounded up.
+    sensitivity: f64 = self.inner.sensitivity();
+    /// The standard deviation of each white draw before L is applied: σ·Δ times the largest
+    /// contribution and the factor for replacement.
+    noise_scale: f64 = self.inner.noise_scale();
+    /// The root of the mean squared error over all steps.
+    rmse: f64 = self.inner.accuracy().rmse;
+    /// The largest standard error of a step.
+    worst_rmse: f64 = self.inner.accuracy().worst_rmse;
+    /// An upper bound on the mean squared error divided by the least that any mechanism can have.
+    /// None if no bound is known.
+    ratio_to_lower_bound: Option<f64> = self.inner.accuracy().ratio_to_lower_bound();
+    /// The arithmetic of releases: "exact" or "float".
+    arithmetic: String = self.inner.arithmetic().to_string();
+    /// The public grid on which exact releases lie; None in floating point.
+    grid: Option<f64> = self.inner.grid();
+    /// The memory of a counter in bytes per coordinate or key.
+    bytes_per_coordinate: u64 = self.inner.cost().bytes_per_coordinate;
+    /// 32 bytes that identify the plan in saved states. Equal plans have equal fingerprints.
+    fingerprint: [u8; 32] = self.inner.fingerprint();
+});
 
+#[pymethods]
+impl Plan {
     /// The dimension of vectors; None for other plans.
     #[getter]
     fn dimension(&self) -> Option<usize> {
@@ -234,99 +217,6 @@ impl Plan {
             Shape::Keyed { keys } => Some(keys.clone()),
             _ => None,
         }
-    }
-
-    /// The name of the stream that is counted; empty by default.
-    #[getter]
-    fn stream(&self) -> &str {
-        self.inner.stream_name()
-    }
-
-    /// The budget in words.
-    #[getter]
-    fn budget(&self) -> String {
-        self.inner.budget().to_string()
-    }
-
-    /// ε of the budget; None for a zCDP budget, which has one for each δ: see `spend().epsilon(delta)`.
-    #[getter]
-    fn epsilon(&self) -> Option<f64> {
-        self.inner.budget().epsilon()
-    }
-
-    /// δ of the budget; zero for pure differential privacy, None for a zCDP budget.
-    #[getter]
-    fn delta(&self) -> Option<f64> {
-        self.inner.budget().delta()
-    }
-
-    /// ρ of the budget if it is zCDP or was calibrated through zCDP; None otherwise.
-    /// Every plan has `spend().rho`.
-    #[getter]
-    fn rho(&self) -> Option<f64> {
-        self.inner.budget().rho()
-    }
-
-    /// σ: the standard deviation of the noise for sensitivity one, rounded up.
-    #[getter]
-    fn noise_multiplier(&self) -> f64 {
-        self.inner.noise_multiplier()
-    }
-
-    /// Δ: the sensitivity of the mechanism for contributions of magnitude one, rounded up.
-    #[getter]
-    fn sensitivity(&self) -> f64 {
-        self.inner.sensitivity()
-    }
-
-    /// The standard deviation of each white draw before L is applied: σ·Δ times the largest
-    /// contribution and the factor for replacement.
-    #[getter]
-    fn noise_scale(&self) -> f64 {
-        self.inner.noise_scale()
-    }
-
-    /// The root of the mean squared error over all steps.
-    #[getter]
-    fn rmse(&self) -> f64 {
-        self.inner.accuracy().rmse
-    }
-
-    /// The largest standard error of a step.
-    #[getter]
-    fn worst_rmse(&self) -> f64 {
-        self.inner.accuracy().worst_rmse
-    }
-
-    /// An upper bound on the mean squared error divided by the least that any mechanism can have.
-    /// None if no bound is known.
-    #[getter]
-    fn ratio_to_lower_bound(&self) -> Option<f64> {
-        self.inner.accuracy().ratio_to_lower_bound()
-    }
-
-    /// The arithmetic of releases: "exact" or "float".
-    #[getter]
-    fn arithmetic(&self) -> String {
-        self.inner.arithmetic().to_string()
-    }
-
-    /// The public grid on which exact releases lie; None in floating point.
-    #[getter]
-    fn grid(&self) -> Option<f64> {
-        self.inner.grid()
-    }
-
-    /// The memory of a counter in bytes per coordinate or key.
-    #[getter]
-    fn bytes_per_coordinate(&self) -> u64 {
-        self.inner.cost().bytes_per_coordinate
-    }
-
-    /// 32 bytes that identify the plan in saved states. Equal plans have equal fingerprints.
-    #[getter]
-    pub(crate) fn fingerprint<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
-        PyBytes::new(py, &self.inner.fingerprint())
     }
 
     /// The standard error of the release of a step, counted from zero.
@@ -370,7 +260,7 @@ impl Plan {
     /// L and R as arrays, for small horizons: the workload is L @ R, and the noise is noise_scale · L @ g.
     fn dense<'py>(&self, py: Python<'py>) -> PyResult<(DenseArray<'py>, DenseArray<'py>)> {
         let dense = py.detach(|| self.inner.dense()).or_raise()?;
-        Ok((matrix(py, &dense.decoder)?, matrix(py, &dense.encoder)?))
+        Ok((matrix(py, &dense.decoder), matrix(py, &dense.encoder)))
     }
 
     /// The same plan for a stream of this name, without planning again: its noise under the same
@@ -408,8 +298,8 @@ impl Plan {
     }
 
     /// What all releases together cost one protected unit, computed from the actual noise.
-    fn spend(&self) -> Spend {
-        Spend(self.inner.spend())
+    pub(crate) fn spend(&self) -> Spend {
+        Spend { inner: self.inner.spend(), bounds_persons: self.admits_events_of_persons() }
     }
 
     fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {

@@ -1,10 +1,11 @@
 //! Published values with their errors.
 
 use evertally::{Spread, Tail};
-use numpy::{IntoPyArray, PyArray1, PyArrayMethods};
+use numpy::{IntoPyArray, PyArray1, PyArrayMethods, PyUntypedArrayMethods};
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 
+use crate::attributes::attributes;
 use crate::errors::bad;
 
 /// Levels are checked here, because the library treats a wrong level as a bug of its caller.
@@ -26,26 +27,17 @@ fn checked(level: f64) -> PyResult<f64> {
 #[derive(Clone, PartialEq)]
 pub(crate) struct Release(pub(crate) evertally::Release);
 
+attributes!(Release, self => {
+    /// The step, counted from zero.
+    step: u64 = self.0.step;
+    /// The private value.
+    value: f64 = self.0.value;
+    /// The standard deviation of its noise.
+    standard_error: f64 = self.0.standard_error;
+});
+
 #[pymethods]
 impl Release {
-    /// The step, counted from zero.
-    #[getter]
-    fn step(&self) -> u64 {
-        self.0.step
-    }
-
-    /// The private value.
-    #[getter]
-    fn value(&self) -> f64 {
-        self.0.value
-    }
-
-    /// The standard deviation of its noise.
-    #[getter]
-    fn standard_error(&self) -> f64 {
-        self.0.standard_error
-    }
-
     /// Half the width of the interval that holds the true value with probability `level`.
     #[pyo3(signature = (level=0.95))]
     fn margin(&self, level: f64) -> PyResult<f64> {
@@ -76,36 +68,26 @@ impl Release {
 #[pyclass(frozen, module = "evertally", name = "VectorRelease")]
 pub(crate) struct VectorRelease {
     spread: Spread,
+    /// The private values.
+    #[pyo3(get)]
     values: Py<PyArray1<f64>>,
-    length: usize,
 }
 
 impl VectorRelease {
-    pub(crate) fn new(spread: Spread, values: &Bound<'_, PyArray1<f64>>) -> PyResult<Self> {
-        Ok(Self { spread, length: values.as_any().len()?, values: values.clone().unbind() })
+    pub(crate) fn new(spread: Spread, values: Bound<'_, PyArray1<f64>>) -> Self {
+        Self { spread, values: values.unbind() }
     }
 }
+
+attributes!(VectorRelease, self => {
+    /// The step, counted from zero.
+    step: u64 = self.spread.step;
+    /// The standard deviation of the noise in each value.
+    standard_error: f64 = self.spread.standard_error;
+});
 
 #[pymethods]
 impl VectorRelease {
-    /// The step, counted from zero.
-    #[getter]
-    fn step(&self) -> u64 {
-        self.spread.step
-    }
-
-    /// The private values.
-    #[getter]
-    fn values(&self, py: Python<'_>) -> Py<PyArray1<f64>> {
-        self.values.clone_ref(py)
-    }
-
-    /// The standard deviation of the noise in each value.
-    #[getter]
-    fn standard_error(&self) -> f64 {
-        self.spread.standard_error
-    }
-
     /// Half the width of the interval around a value that holds the true one with probability
     /// `level`.
     #[pyo3(signature = (level=0.95))]
@@ -120,8 +102,8 @@ impl VectorRelease {
         Ok((values.sub(margin)?, values.add(margin)?))
     }
 
-    fn __len__(&self) -> usize {
-        self.length
+    fn __len__(&self, py: Python<'_>) -> usize {
+        self.values.bind(py).len()
     }
 
     fn __getitem__(&self, py: Python<'_>, place: usize) -> PyResult<Release> {
@@ -130,9 +112,9 @@ impl VectorRelease {
         Ok(Release(self.spread.around(value)))
     }
 
-    fn __repr__(&self) -> String {
-        let Spread { step, standard_error, .. } = self.spread;
-        format!("VectorRelease(step={step}, {} values, standard_error={standard_error:?})", self.length)
+    fn __repr__(&self, py: Python<'_>) -> String {
+        let (Spread { step, standard_error, .. }, length) = (self.spread, self.__len__(py));
+        format!("VectorRelease(step={step}, {length} values, standard_error={standard_error:?})")
     }
 }
 
@@ -150,6 +132,8 @@ impl VectorRelease {
 #[pyclass(frozen, module = "evertally", name = "Releases")]
 pub(crate) struct Releases {
     spreads: Vec<Spread>,
+    /// The private values: one value or one row per step.
+    #[pyo3(get)]
     values: Py<PyAny>,
     is_stream: bool,
 }
@@ -174,20 +158,15 @@ impl Releases {
         }
     }
 
-    /// Margins at a level. Computing the factor of the error takes longest, so it is computed once
-    /// for consecutive answers with the same kind of noise.
+    /// Margins at a level. The quantile takes longest, so it is computed once for consecutive
+    /// answers with the same kind of noise.
     fn margins(&self, level: f64) -> Vec<f64> {
-        let mut known: Option<(Tail, f64)> = None;
-        let margin = |spread: &Spread| {
-            let factor = match known {
-                Some((tail, factor)) if tail == spread.tail => factor,
-                _ => evertally::Release { step: 0, value: 0.0, standard_error: 1.0, tail: spread.tail }
-                    .margin(level),
-            };
-            known = Some((spread.tail, factor));
-            factor * spread.standard_error
-        };
-        self.spreads.iter().map(margin).collect()
+        let runs = self.spreads.chunk_by(|one, next| one.tail == next.tail);
+        let margins = runs.flat_map(|run| {
+            let unit = evertally::Release { standard_error: 1.0, ..run[0].around(0.0) }.margin(level);
+            run.iter().map(move |spread| unit * spread.standard_error)
+        });
+        margins.collect()
     }
 }
 
@@ -198,12 +177,6 @@ impl Releases {
     fn steps<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyArray1<u64>>> {
         let steps: Vec<u64> = self.spreads.iter().map(|spread| spread.step).collect();
         self.is_stream.then(|| steps.into_pyarray(py))
-    }
-
-    /// The private values: one value or one row per step.
-    #[getter]
-    fn values(&self, py: Python<'_>) -> Py<PyAny> {
-        self.values.clone_ref(py)
     }
 
     /// The standard deviation of the noise, step by step.

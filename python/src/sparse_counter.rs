@@ -42,7 +42,7 @@ impl SparseCounter {
 
     /// Adds an amount to a key in the open step.
     fn add(&self, py: Python<'_>, key: &str, amount: f64) -> PyResult<()> {
-        self.0.with(py, |counter| counter.add(key, amount))
+        self.0.counter.with(py, |counter| counter.add(key, amount))
     }
 
     /// Adds to several keys; `amounts` is an array of float64. If an amount is refused, those before
@@ -54,7 +54,7 @@ impl SparseCounter {
         if amounts.len() != keys.len() {
             return Err(bad("amounts", &format!("one for each of {} keys", keys.len()), amounts.len()));
         }
-        self.0.with(py, |counter| {
+        self.0.counter.with(py, |counter| {
             keys.iter().zip(amounts).try_for_each(|(key, amount)| counter.add(key, *amount))
         })
     }
@@ -69,12 +69,12 @@ impl SparseCounter {
                 vec![chain.step_of_named(amounts.iter().map(|(tag, units)| (&tag[..], *units)))]
             }
         };
-        self.0.admit(py, digests, evertally::SparseCounter::close_step)
+        self.0.counter.with_state(py, |state| state.admit(digests, evertally::SparseCounter::close_step))
     }
 
     /// Releases the total of a key as of the last closed step.
     fn release(&self, py: Python<'_>, key: &str) -> PyResult<Release> {
-        self.0.with(py, |counter| counter.release(key)).map(Release)
+        self.0.counter.with(py, |counter| counter.release(key)).map(Release)
     }
 
     /// Releases the totals of several keys as of the last closed step, in the order of `keys`.
@@ -83,9 +83,9 @@ impl SparseCounter {
         let values = PyArray1::<f64>::zeros(py, [keys.len()], false);
         let mut borrowed = values.readwrite();
         let out = borrowed.as_slice_mut()?;
-        let spread = self.0.with(py, |counter| counter.release_into(&keys, out))?;
+        let spread = self.0.counter.with(py, |counter| counter.release_into(&keys, out))?;
         drop(borrowed);
-        VectorRelease::new(spread, &values)
+        Ok(VectorRelease::new(spread, values))
     }
 
     /// The number of closed steps, which is also the number of the open step.
@@ -96,6 +96,6 @@ impl SparseCounter {
 
     /// The number of keys that use memory. It depends on the data: do not publish it.
     fn keys_held(&self, py: Python<'_>) -> PyResult<usize> {
-        self.0.with(py, |counter| Ok(counter.keys_held()))
+        self.0.counter.with(py, |counter| Ok(counter.keys_held()))
     }
 }

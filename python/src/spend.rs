@@ -2,6 +2,7 @@
 
 use pyo3::prelude::*;
 
+use crate::attributes::attributes;
 use crate::errors::OrRaise;
 
 /// The privacy cost of one or more mechanisms for one protected unit: μ² of Gaussian noise, ε of
@@ -18,8 +19,38 @@ use crate::errors::OrRaise;
 /// >>> round((day + week).epsilon(delta=1e-6), 3)
 /// 1.038
 #[pyclass(frozen, eq, module = "evertally", name = "Spend")]
-#[derive(Clone, Copy, PartialEq)]
-pub(crate) struct Spend(pub(crate) evertally::Spend);
+#[derive(Clone, Copy)]
+pub(crate) struct Spend {
+    pub(crate) inner: evertally::Spend,
+    /// Whether a part of it is the cost of a plan that admits only some events of a person. Then it
+    /// is not the cost of one event: without it, another event of the person may count.
+    pub(crate) bounds_persons: bool,
+}
+
+impl From<evertally::Spend> for Spend {
+    fn from(inner: evertally::Spend) -> Self {
+        Self { inner, bounds_persons: false }
+    }
+}
+
+impl PartialEq for Spend {
+    fn eq(&self, other: &Self) -> bool {
+        self.inner == other.inner
+    }
+}
+
+attributes!(Spend, self => {
+    /// μ = 1/σ: neighbours are no easier to distinguish than N(0, 1) and N(μ, 1).
+    mu: f64 = self.inner.mu();
+    /// μ², which adds up over mechanisms.
+    mu_squared: f64 = self.inner.mu_squared();
+    /// ε of the pure part.
+    pure_epsilon: f64 = self.inner.pure_epsilon();
+    /// The total variation between the noise in use and Gaussian noise.
+    variation: f64 = self.inner.variation();
+    /// ρ of all parts together, as zCDP.
+    rho: f64 = self.inner.rho();
+});
 
 #[pymethods]
 impl Spend {
@@ -28,54 +59,26 @@ impl Spend {
     #[new]
     #[pyo3(signature = (mu_squared=0.0, pure_epsilon=0.0, variation=0.0))]
     fn new(mu_squared: f64, pure_epsilon: f64, variation: f64) -> PyResult<Self> {
-        evertally::Spend::new(mu_squared, pure_epsilon, variation).or_raise().map(Self)
-    }
-
-    /// μ = 1/σ: neighbours are no easier to distinguish than N(0, 1) and N(μ, 1).
-    #[getter]
-    fn mu(&self) -> f64 {
-        self.0.mu()
-    }
-
-    /// μ², which adds up over mechanisms.
-    #[getter]
-    fn mu_squared(&self) -> f64 {
-        self.0.mu_squared()
-    }
-
-    /// ε of the pure part.
-    #[getter]
-    fn pure_epsilon(&self) -> f64 {
-        self.0.pure_epsilon()
-    }
-
-    /// The total variation between the noise in use and Gaussian noise.
-    #[getter]
-    fn variation(&self) -> f64 {
-        self.0.variation()
-    }
-
-    /// ρ of all parts together, as zCDP.
-    #[getter]
-    fn rho(&self) -> f64 {
-        self.0.rho()
+        evertally::Spend::new(mu_squared, pure_epsilon, variation).or_raise().map(Self::from)
     }
 
     /// The smallest ε that is known to hold at δ, rounded up. Infinite if none is known.
     fn epsilon(&self, delta: f64) -> PyResult<f64> {
-        self.0.epsilon(delta).or_raise()
+        self.inner.epsilon(delta).or_raise()
     }
 
     /// The smallest δ that is known to hold at ε, rounded up.
     fn delta(&self, epsilon: f64) -> PyResult<f64> {
-        self.0.delta_at(epsilon).or_raise()
+        self.inner.delta_at(epsilon).or_raise()
     }
 
     fn __add__(&self, other: &Bound<'_, Self>) -> Self {
-        Self(evertally::Spend::composed([self.0, other.get().0]))
+        let other = other.get();
+        let bounds_persons = self.bounds_persons || other.bounds_persons;
+        Self { inner: evertally::Spend::composed([self.inner, other.inner]), bounds_persons }
     }
 
     fn __repr__(&self) -> String {
-        format!("Spend({})", self.0)
+        format!("Spend({})", self.inner)
     }
 }

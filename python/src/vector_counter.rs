@@ -40,20 +40,20 @@ impl VectorCounter {
         x: &Bound<'_, PyAny>,
         out: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<VectorRelease> {
-        self.0.step_row(py, x, out)
+        self.0.step_row(py, x, out, evertally::VectorCounter::step_into)
     }
 
     /// Takes one step for each row of an array of float64. If a row is refused, no step is taken.
     fn run(&self, py: Python<'_>, inputs: &Bound<'_, PyAny>) -> PyResult<Releases> {
-        self.0.run_rows(py, inputs)
+        self.0.run_rows(py, inputs, evertally::VectorCounter::step_into)
     }
 
     /// The total over the steps `first` to `last`, both included, from the remembered releases, with
     /// the exact standard error of each coordinate.
     fn interval(&self, py: Python<'_>, first: u64, last: u64) -> PyResult<VectorRelease> {
-        let found = self.0.with(py, |counter| counter.interval(first, last))?;
+        let found = self.0.counter.with(py, |counter| counter.interval(first, last))?;
         let evertally::VectorRelease { step, values, standard_error, tail, .. } = found;
         let spread = evertally::Release { step, value: 0.0, standard_error, tail }.spread();
-        VectorRelease::new(spread, &PyArray1::from_vec(py, values))
+        Ok(VectorRelease::new(spread, PyArray1::from_vec(py, values)))
     }
 }

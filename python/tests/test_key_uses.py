@@ -1,6 +1,5 @@
 """A key serves one set of data for each plan: the same data again, never other data."""
 
-import os
 import shutil
 import subprocess
 import sys

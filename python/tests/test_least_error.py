@@ -126,12 +126,22 @@ def test_a_person_bounded_to_one_step_is_no_event() -> None:
         for unit in (None, "event"):
             with pytest.raises(evertally.BadParameter, match="unit"):
                 events.spend("persons", plan, unit=unit)
+            with pytest.raises(evertally.BadParameter, match="unit"):
+                events.can_afford(plan, unit=unit)
+        # The cost of the plan remembers it, also as a part of a sum.
+        for cost in (plan.spend(), evertally.plan(10, rho=0.1).spend() + plan.spend()):
+            with pytest.raises(evertally.BadParameter, match="unit"):
+                events.spend("costs", cost)
+            with pytest.raises(evertally.BadParameter, match="unit"):
+                events.can_afford(cost)
+            evertally.Odometer("visitors", rho=0.35, unit="person").spend("costs", cost)
         assert events.entries == []
         evertally.Odometer("visitors", rho=0.35, unit="person").spend("persons", plan)
         evertally.Odometer("visitors", rho=0.35, unit="household").spend("households", plan, unit="household")
     # Training admits and leaves out nothing: the steps of an example are fixed, and it is one event.
     training = evertally.plan(10, rho=0.1, dimension=3, max_steps=2)
     evertally.Odometer("examples", rho=0.35).spend("run", training, unit="event")
+    evertally.Odometer("examples", rho=0.35).spend("cost", training.spend())
 
 
 def test_odometers_allow_what_was_stated_and_no_more() -> None:

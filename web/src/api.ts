@@ -3,7 +3,7 @@
 import { Problem } from "./problem";
 import type {
   AdvanceResult, Counter, Counters, CreatedToken, Draft, EpochPreview, EpochResult, ErrorBody, NewCounter, Population,
-  PopulationDraft, Populations, Preview, Releases, ServiceStatus, Sum, Token, TokenDraft, Tokens,
+  PopulationDraft, Populations, Preview, Releases, ServiceStatus, Sum, TokenDraft, Tokens,
 } from "./types";
 
 interface Options {
@@ -74,80 +74,36 @@ export class Api {
     return (await (await this.fetch(path, options)).json()) as T;
   }
 
-  status(signal?: AbortSignal): Promise<ServiceStatus> {
-    return this.json("/v1/status", { signal });
-  }
+  status = (signal?: AbortSignal) => this.json<ServiceStatus>("/v1/status", { signal });
 
-  async populations(signal?: AbortSignal): Promise<Population[]> {
-    return (await this.json<Populations>("/v1/populations", { signal })).populations;
-  }
+  populations = async (signal?: AbortSignal) => (await this.json<Populations>("/v1/populations", { signal })).populations;
+  createPopulation = (body: PopulationDraft) => this.json<Population>("/v1/populations", { method: "POST", body });
 
-  createPopulation(body: PopulationDraft): Promise<Population> {
-    return this.json("/v1/populations", { method: "POST", body });
-  }
+  counters = (parameters: { limit?: number; after?: string | undefined; status?: string | undefined }, signal?: AbortSignal) =>
+    this.json<Counters>(`/v1/counters${query(parameters)}`, { signal });
+  counter = (name: string, signal?: AbortSignal) => this.json<Counter>(counterPath(name), { signal });
+  createCounter = (body: NewCounter) => this.json<Counter>("/v1/counters", { method: "POST", body });
+  plan = (body: Draft, signal?: AbortSignal) => this.json<Preview>("/v1/plan", { method: "POST", body, signal });
 
-  counters(parameters: { limit?: number; after?: string | undefined; status?: string | undefined }, signal?: AbortSignal): Promise<Counters> {
-    return this.json(`/v1/counters${query(parameters)}`, { signal });
-  }
-
-  counter(name: string, signal?: AbortSignal): Promise<Counter> {
-    return this.json(counterPath(name), { signal });
-  }
-
-  createCounter(body: NewCounter): Promise<Counter> {
-    return this.json("/v1/counters", { method: "POST", body });
-  }
-
-  plan(body: Draft, signal?: AbortSignal): Promise<Preview> {
-    return this.json("/v1/plan", { method: "POST", body, signal });
-  }
-
-  releases(name: string, parameters: ReleaseQuery, signal?: AbortSignal): Promise<Releases> {
-    return this.json(`${counterPath(name)}/releases${query(parameters)}`, { signal });
-  }
-
-  async download(name: string, parameters: ReleaseQuery): Promise<Blob> {
-    return (await this.fetch(`${counterPath(name)}/releases${query(parameters)}`, { accept: "*/*" })).blob();
-  }
-
-  sum(name: string, parameters: { first: number; last: number; key?: string | undefined }, signal?: AbortSignal): Promise<Sum> {
-    return this.json(`${counterPath(name)}/sum${query(parameters)}`, { signal });
-  }
-
-  live(name: string, from: number, lastEventId: string | null, signal: AbortSignal): Promise<Response> {
+  releases = (name: string, parameters: ReleaseQuery, signal?: AbortSignal) =>
+    this.json<Releases>(`${counterPath(name)}/releases${query(parameters)}`, { signal });
+  download = async (name: string, parameters: ReleaseQuery) =>
+    (await this.fetch(`${counterPath(name)}/releases${query(parameters)}`, { accept: "*/*" })).blob();
+  sum = (name: string, parameters: { first: number; last: number; key?: string | undefined }, signal?: AbortSignal) =>
+    this.json<Sum>(`${counterPath(name)}/sum${query(parameters)}`, { signal });
+  live = (name: string, from: number, lastEventId: string | null, signal: AbortSignal) => {
     const headers: Record<string, string> = lastEventId === null ? {} : { "Last-Event-ID": lastEventId };
     return this.fetch(`${counterPath(name)}/live${query({ from })}`, { accept: "text/event-stream", headers, signal });
-  }
+  };
 
-  advance(name: string, steps: number): Promise<AdvanceResult> {
-    return this.json(`${counterPath(name)}/advance`, { method: "POST", body: { steps } });
-  }
+  advance = (name: string, steps: number) => this.json<AdvanceResult>(`${counterPath(name)}/advance`, { method: "POST", body: { steps } });
+  retire = (name: string) => this.json<Counter>(`${counterPath(name)}/retire`, { method: "POST" });
+  remove = (name: string) => this.fetch(counterPath(name), { method: "DELETE" });
 
-  retire(name: string): Promise<Counter> {
-    return this.json(`${counterPath(name)}/retire`, { method: "POST" });
-  }
+  tokens = async (signal?: AbortSignal) => (await this.json<Tokens>("/v1/tokens", { signal })).tokens;
+  createToken = (body: TokenDraft) => this.json<CreatedToken>("/v1/tokens", { method: "POST", body });
+  revoke = (id: string) => this.fetch(`/v1/tokens/${encodeURIComponent(id)}`, { method: "DELETE" });
 
-  async remove(name: string): Promise<void> {
-    await this.fetch(counterPath(name), { method: "DELETE" });
-  }
-
-  async tokens(signal?: AbortSignal): Promise<Token[]> {
-    return (await this.json<Tokens>("/v1/tokens", { signal })).tokens;
-  }
-
-  createToken(body: TokenDraft): Promise<CreatedToken> {
-    return this.json("/v1/tokens", { method: "POST", body });
-  }
-
-  async revoke(id: string): Promise<void> {
-    await this.fetch(`/v1/tokens/${encodeURIComponent(id)}`, { method: "DELETE" });
-  }
-
-  epoch(signal?: AbortSignal): Promise<EpochPreview> {
-    return this.json("/v1/epoch", { signal });
-  }
-
-  startEpoch(): Promise<EpochResult> {
-    return this.json("/v1/epoch", { method: "POST", body: { confirm: true } });
-  }
+  epoch = (signal?: AbortSignal) => this.json<EpochPreview>("/v1/epoch", { signal });
+  startEpoch = () => this.json<EpochResult>("/v1/epoch", { method: "POST", body: { confirm: true } });
 }

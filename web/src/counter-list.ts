@@ -8,13 +8,9 @@ import type { Counter } from "./types";
 const MAX_PAGE = 1000;
 
 export const SORTS = [
-  { id: "name", label: "Name" },
-  { id: "value", label: "Value, largest first" },
-  { id: "error", label: "Error, largest first" },
-  { id: "next", label: "Next release" },
-  { id: "newest", label: "Newest" },
+  ["name", "Name"], ["value", "Value, largest first"], ["error", "Error, largest first"], ["next", "Next release"], ["newest", "Newest"],
 ] as const;
-export type SortId = (typeof SORTS)[number]["id"];
+export type SortId = (typeof SORTS)[number][0];
 
 /** The release that a row shows: the only one, or the largest of all keys. */
 export function headline(counter: Pick<Counter, "latest">): NonNullable<Counter["latest"]>[number] | null {

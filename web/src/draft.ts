@@ -3,32 +3,12 @@
 import { parseDuration } from "./format";
 import type { NewCounter } from "./types";
 
+type FieldName =
+  | "name" | "description" | "population" | "every" | "every_other" | "steps" | "epsilon" | "delta" | "counted" | "clamp" | "keys" | "protect"
+  | "max_steps" | "min_gap" | "workload" | "workload_amount" | "mechanism" | "objective" | "neighbours" | "start" | "grace" | "grid" | "remember_ids";
+
 /** The fields of the form as text. */
-export interface Values {
-  name: string;
-  description: string;
-  population: string;
-  every: string;
-  every_other: string;
-  steps: string;
-  epsilon: string;
-  delta: string;
-  counted: string;
-  clamp: string;
-  keys: string;
-  protect: string;
-  max_steps: string;
-  min_gap: string;
-  workload: string;
-  workload_amount: string;
-  mechanism: string;
-  objective: string;
-  neighbours: string;
-  start: string;
-  grace: string;
-  grid: string;
-  remember_ids: string;
-}
+export type Values = Record<FieldName, string>;
 
 export interface Reading {
   body: NewCounter;
@@ -37,19 +17,19 @@ export interface Reading {
 
 export function draftOf(values: Values): Reading {
   const mistakes: Record<string, string> = {};
-  const real = (field: keyof Values, example: string): number => {
+  const real = (field: FieldName, example: string): number => {
     const text = values[field].trim().replace(/^\u2212/, "-");
     const number = text === "" ? Number.NaN : Number(text);
     if (!Number.isFinite(number)) mistakes[field] ??= `A number is needed, such as ${example}.`;
     return number;
   };
-  const integer = (field: keyof Values): number => {
+  const integer = (field: FieldName): number => {
     const number = Number(values[field].trim().replaceAll(/[\s,_]/g, ""));
     if (!Number.isSafeInteger(number) || number < 1) mistakes[field] ??= "A positive integer is needed.";
     return number;
   };
-  const given = (field: keyof Values) => values[field].trim() !== "";
-  const duration = (field: keyof Values): string => {
+  const given = (field: FieldName) => values[field].trim() !== "";
+  const duration = (field: FieldName): string => {
     const text = values[field].trim();
     if (parseDuration(text) === null) mistakes[field] ??= "A length of time is needed, such as 30s, 15m, 1h or 1d.";
     return text;

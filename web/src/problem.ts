@@ -14,24 +14,17 @@ export class Problem extends Error {
 }
 
 /** What to do about a problem, for classes whose message does not say it. */
-export function advice(problem: Problem): string {
-  switch (problem.className) {
-    case "unreachable":
-      return "The service does not answer. Check that it runs and that this machine can reach it.";
-    case "forbidden":
-      return "This token's role does not allow that. Sign in with another token.";
-    case "budget-spent":
-      return "Lower ε, or take another population that has budget left.";
-    case "too-many-requests":
-    case "busy":
-      return problem.retryAfter === null ? "Try again in a moment." : `Try again in ${problem.retryAfter} s.`;
-    case "fenced":
-      return "The service has stopped releasing. See the notice at the top of the page.";
-    case "read-only":
-      return "The service could not write to its storage and takes no changes. See the notice at the top of the page.";
-    default:
-      return "";
-  }
+const ADVICE = new Map([
+  ["unreachable", "The service does not answer. Check that it runs and that this machine can reach it."],
+  ["forbidden", "This token's role does not allow that. Sign in with another token."],
+  ["budget-spent", "Lower ε, or take another population that has budget left."],
+  ["fenced", "The service has stopped releasing. See the notice at the top of the page."],
+  ["read-only", "The service could not write to its storage and takes no changes. See the notice at the top of the page."],
+]);
+
+export function advice({ className, retryAfter }: Problem): string {
+  if (className !== "too-many-requests" && className !== "busy") return ADVICE.get(className) ?? "";
+  return retryAfter === null ? "Try again in a moment." : `Try again in ${retryAfter} s.`;
 }
 
 export function asProblem(cause: unknown): Problem {

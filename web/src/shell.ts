@@ -4,7 +4,7 @@ import { paths } from "./app";
 import { h, setText } from "./dom";
 import { plural } from "./format";
 import { asSentence } from "./problem";
-import { nextTheme, setTheme, theme, type Theme } from "./theme";
+import { nextTheme, setTheme, theme } from "./theme";
 import type { ServiceStatus } from "./types";
 import { tally } from "./ui/blocks";
 
@@ -17,13 +17,11 @@ export interface Shell {
   announce(message: string): void;
 }
 
-const THEME_WORDS: Record<Theme, string> = { auto: "auto", light: "light", dark: "dark" };
-
 export function themeButton(): HTMLButtonElement {
-  const word = h("span", {}, THEME_WORDS[theme()]);
+  const word = h("span", {}, theme());
   return h("button", { class: "button button-quiet", attrs: { type: "button" }, on: { click: () => {
     setTheme(nextTheme(theme()));
-    setText(word, THEME_WORDS[theme()]);
+    setText(word, theme());
   } } }, h("span", { class: "theme-label" }, "Theme:\u00a0"), word);
 }
 

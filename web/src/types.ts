@@ -215,8 +215,8 @@ export interface Event {
   /** Its key, if the counter has keys. Whitespace around it is ignored. */
   key?: string | null;
   /**
-   * Its person, if the counter bounds persons, without whitespace around it. There, an event does
-   * not count without a person, with a blank one, or with one of more than 256 bytes.
+   * Its person, if the counter bounds persons, without whitespace around it. There, an event
+   * does not count without a person, with a blank one, or with one of more than 256 bytes.
    */
   person?: string | null;
   /** When it happened. Defaults to the time of its arrival. */

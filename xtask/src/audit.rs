@@ -100,7 +100,6 @@ pub(crate) fn run(table: Option<&str>) -> Outcome {
     let rows: Option<Vec<Row>> = lines.map(Row::parse).collect();
     let (power, rows) = power.zip(rows).ok_or("the power table cannot be read")?;
     let text = text(&power, &rows)?;
-    println!("{text}");
     write_results("audit", &document(&power, &rows), &text)?;
     let mut bad: Vec<_> =
         rows.iter().filter(|row| !row.is_good_enough()).map(|row| row.name.as_str()).collect();

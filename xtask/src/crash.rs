@@ -42,7 +42,6 @@ pub(crate) fn kills(kills: Option<&str>) -> Outcome {
         number("bytes") as f64 / 1e6,
         machine()?,
     );
-    println!("{text}");
     write_results("crash", &document("kills", report)?, &text)
 }
 
@@ -71,7 +70,6 @@ pub(crate) fn keys(kills: Option<&str>) -> Outcome {
         duration(report["seconds"].as_f64().unwrap_or(f64::NAN)),
         machine()?,
     );
-    println!("{text}");
     write_results("key-kills", &document("kills between record and release", report)?, &text)
 }
 
@@ -105,7 +103,6 @@ pub(crate) fn events(events: Option<&str>) -> Outcome {
         let _ = writeln!(text, "| peak memory of the service | {:.0} MB |", number("memory") as f64 / 1e6);
     }
     text.push_str(&format!("\n{}", machine()?));
-    println!("{text}");
     write_results("events", &document("events with copies", report)?, &text)
 }
 

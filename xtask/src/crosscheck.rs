@@ -2,7 +2,7 @@
 //! Clarabel.
 
 use crate::Outcome;
-use crate::process::{build_as_tested, command, root, run};
+use crate::process::{build_as_tested, command, root, run, works};
 use crate::venv;
 
 /// The packages of the cross-check.
@@ -18,10 +18,5 @@ pub(crate) fn sdp() -> Outcome {
 
 /// Whether there is a Python that can create environments.
 pub(crate) fn python_is_installed() -> bool {
-    let mut python = command("python3");
-    python
-        .args(["-c", "import venv"])
-        .stdout(std::process::Stdio::null())
-        .stderr(std::process::Stdio::null());
-    python.status().is_ok_and(|status| status.success())
+    works(command("python3").args(["-c", "import venv"]))
 }

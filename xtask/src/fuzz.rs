@@ -5,10 +5,10 @@
 //! written to `fuzz/artifacts`. Copied to the seeds, they run in every test.
 
 use std::fs;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use crate::Outcome;
-use crate::process::{command, root, run as run_to_end};
+use crate::process::{command, root, run as run_to_end, works};
 
 /// The default number of seconds per target.
 const SECONDS: u64 = 60;
@@ -54,17 +54,12 @@ fn nightly() -> Command {
 
 /// Reports what is missing, and how to install it.
 fn check_installed() -> Outcome {
-    let works = |arguments: &[&str]| {
-        let mut cargo = nightly();
-        cargo.args(arguments).stdout(Stdio::null()).stderr(Stdio::null());
-        cargo.status().is_ok_and(|status| status.success())
-    };
-    if !works(&["--version"]) {
+    if !works(nightly().arg("--version")) {
         return Err(
             "fuzzing needs the nightly toolchain: `rustup toolchain install nightly` installs it".to_owned()
         );
     }
-    if !works(&["fuzz", "--version"]) {
+    if !works(nightly().args(["fuzz", "--version"])) {
         return Err("fuzzing needs cargo-fuzz: `cargo install --locked cargo-fuzz` installs it".to_owned());
     }
     Ok(())

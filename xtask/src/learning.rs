@@ -1,6 +1,7 @@
 //! `cargo xtask learning`: measures accuracy and regret on real data, for every mechanism and
 //! budget.
 
+use std::error::Error;
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, IsTerminal};
 use std::process::Stdio;
@@ -11,6 +12,8 @@ use crate::Outcome;
 use crate::bench::write_results;
 use crate::process::{self, command, root};
 use crate::venv;
+
+type Written = Result<(), Box<dyn Error>>;
 
 /// The packages that contain the data, and one for plots.
 const PACKAGES: [&str; 6] = [
@@ -49,7 +52,7 @@ pub(crate) fn run(is_quick: bool) -> Outcome {
     process::run(command(&python).args(["bench/learning.py", "export"]).arg(&folder).env("HOME", &folder))?;
     process::build_workers()?;
     let cells = cells(&folder, is_quick)?;
-    let text = text(&cells)?;
+    let text = text(&cells).map_err(|error| error.to_string())?;
     println!("{text}");
     if is_quick {
         return Ok(());
@@ -90,7 +93,7 @@ fn cells(folder: &std::path::Path, is_quick: bool) -> Result<Vec<Value>, String>
     if status.success() { Ok(cells) } else { Err(format!("the worker failed: {status}")) }
 }
 
-fn text(cells: &[Value]) -> Result<String, String> {
+fn text(cells: &[Value]) -> Result<String, Box<dyn Error>> {
     let mut text = PREAMBLE.to_owned();
     text.push_str(&format!("\n{} seeds per cell.\n", cells.first().map_or(0, |cell| accuracies(cell).len())));
     text.push_str("\n![Test accuracy over ε](../docs/images/learning.svg)\n");
@@ -115,46 +118,45 @@ fn text(cells: &[Value]) -> Result<String, String> {
 
 /// The share of the gap between the tree and no privacy that each mechanism closes, over all data
 /// sets.
-fn gap_table(text: &mut String, cells: &[Value], regime: &str) -> Outcome {
+fn gap_table(text: &mut String, cells: &[Value], regime: &str) -> Written {
     let here: Vec<&Value> = cells.iter().filter(|cell| words(cell, "regime") == regime).collect();
-    let open = |error: std::fmt::Error| error.to_string();
-    writeln!(text, "\n## Closed share of the gap between the binary tree and no privacy, {regime}\n")
-        .map_err(open)?;
-    writeln!(text, "In test accuracy, summed over all data sets, with standard errors by the jackknife over seeds. One is the whole gap, and zero is no better than the tree.\n").map_err(open)?;
+    writeln!(text, "\n## Closed share of the gap between the binary tree and no privacy, {regime}\n")?;
+    writeln!(
+        text,
+        "In test accuracy, summed over all data sets, with standard errors by the jackknife over seeds. One is the whole gap, and zero is no better than the tree.\n"
+    )?;
     header(text, "mechanism");
     for mechanism in mechanisms(&here) {
         if TREES.contains(&mechanism.as_str()) {
             continue;
         }
-        write!(text, "| {mechanism} |").map_err(open)?;
+        write!(text, "| {mechanism} |")?;
         for epsilon in EPSILONS {
             let (share, error) = share_of_gap(&here, &mechanism, epsilon);
-            write!(text, " {share:.2} ± {error:.2} |").map_err(open)?;
+            write!(text, " {share:.2} ± {error:.2} |")?;
         }
         text.push('\n');
     }
-    write!(text, "| the gap, in points of accuracy |").map_err(open)?;
+    write!(text, "| the gap, in points of accuracy |")?;
     for epsilon in EPSILONS {
         let (tree, free) =
             (summed(&here, |cell| is_tree(cell, epsilon)), summed(&here, |cell| cell["epsilon"].is_null()));
         let sets = distinct_of(&here, "data").len() as f64;
         let gap = (mean(&free) - mean(&tree)) / sets;
-        write!(text, " {:.2} |", 100.0 * gap).map_err(open)?;
+        write!(text, " {:.2} |", 100.0 * gap)?;
     }
     text.push('\n');
     Ok(())
 }
 
 /// Mean noise and last noise of every mechanism, relative to the tree's.
-fn noise_table(text: &mut String, cells: &[Value], regime: &str) -> Outcome {
-    let open = |error: std::fmt::Error| error.to_string();
+fn noise_table(text: &mut String, cells: &[Value], regime: &str) -> Written {
     let here: Vec<&Value> =
         cells.iter().filter(|cell| words(cell, "regime") == regime && cell["epsilon"] == 1.0).collect();
     let sets = distinct_of(&here, "data");
-    writeln!(text, "\n| mean / last, {regime} | {} |\n|:--|{}", sets.join(" | "), "--:|".repeat(sets.len()))
-        .map_err(open)?;
+    writeln!(text, "\n| mean / last, {regime} | {} |\n|:--|{}", sets.join(" | "), "--:|".repeat(sets.len()))?;
     for mechanism in mechanisms(&here) {
-        write!(text, "| {mechanism} |").map_err(open)?;
+        write!(text, "| {mechanism} |")?;
         for data in &sets {
             let cell = |belongs: &dyn Fn(&Value) -> bool| {
                 here.iter().find(|cell| words(cell, "data") == *data && belongs(cell)).copied()
@@ -162,10 +164,10 @@ fn noise_table(text: &mut String, cells: &[Value], regime: &str) -> Outcome {
             let (own, tree) =
                 (cell(&|cell| words(cell, "mechanism") == mechanism), cell(&|cell| is_tree(cell, 1.0)));
             let (Some(own), Some(tree)) = (own, tree) else {
-                return Err(format!("{data}: a cell is missing"));
+                return Err(format!("{data}: a cell is missing").into());
             };
             let share = |name: &str| number(own, name) / number(tree, name);
-            write!(text, " {:.2} / {:.2} |", share("noise"), share("last_noise")).map_err(open)?;
+            write!(text, " {:.2} / {:.2} |", share("noise"), share("last_noise"))?;
         }
         text.push('\n');
     }
@@ -209,12 +211,11 @@ fn summed(cells: &[&Value], belongs: impl Fn(&Value) -> bool) -> Vec<f64> {
     sums
 }
 
-fn data_table(text: &mut String, data: &str, regime: &str, cells: &[&Value]) -> Outcome {
-    let open = |error: std::fmt::Error| error.to_string();
+fn data_table(text: &mut String, data: &str, regime: &str, cells: &[&Value]) -> Written {
     let Some(free) = cells.iter().find(|cell| cell["epsilon"].is_null()) else {
-        return Err(format!("{data}, {regime}: nothing without privacy"));
+        return Err(format!("{data}, {regime}: nothing without privacy").into());
     };
-    writeln!(text, "\n## {data}, {regime}\n").map_err(open)?;
+    writeln!(text, "\n## {data}, {regime}\n")?;
     writeln!(
         text,
         "{} rows train {} parameters in {} steps of {} rows. Without privacy: accuracy {}, regret {}.\n",
@@ -224,8 +225,7 @@ fn data_table(text: &mut String, data: &str, regime: &str, cells: &[&Value]) -> 
         free["batch_size"],
         measured(free, "accuracy", 100.0),
         measured(free, "regret", 1.0),
-    )
-    .map_err(open)?;
+    )?;
     type Shown = fn(&Value) -> String;
     let columns: [(&str, Shown); 3] = [
         ("accuracy in %", |cell| measured(cell, "accuracy", 100.0)),
@@ -237,12 +237,12 @@ fn data_table(text: &mut String, data: &str, regime: &str, cells: &[&Value]) -> 
     for (title, shown) in columns {
         header(text, title);
         for mechanism in mechanisms(cells) {
-            write!(text, "| {mechanism} |").map_err(open)?;
+            write!(text, "| {mechanism} |")?;
             for epsilon in EPSILONS {
                 let cell = cells
                     .iter()
                     .find(|cell| cell["epsilon"] == epsilon && words(cell, "mechanism") == mechanism);
-                write!(text, " {} |", cell.map_or_else(String::new, |cell| shown(cell))).map_err(open)?;
+                write!(text, " {} |", cell.map_or_else(String::new, |cell| shown(cell)))?;
             }
             text.push('\n');
         }

@@ -32,22 +32,23 @@ pub(crate) fn run(command: &mut Command) -> Outcome {
 /// Runs a command and returns its standard output.
 pub(crate) fn output(command: &mut Command) -> Result<String, String> {
     let output = command.output().map_err(|error| format!("cannot run {}: {error}", name(command)))?;
-    if output.status.success() {
-        Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
-    } else {
-        Err(format!("{} failed: {}", name(command), String::from_utf8_lossy(&output.stderr).trim()))
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
+    match text(&output.stderr) {
+        _ if output.status.success() => Ok(text(&output.stdout)),
+        // Its errors were passed through.
+        said if said.is_empty() => Err(format!("{} failed: {}", name(command), output.status)),
+        said => Err(format!("{} failed: {said}", name(command))),
     }
 }
 
 /// Runs a command with its standard error passed through, and returns its standard output.
 pub(crate) fn output_with_progress(command: &mut Command) -> Result<String, String> {
-    let output = command.stderr(Stdio::inherit()).output();
-    let output = output.map_err(|error| format!("cannot run {}: {error}", name(command)))?;
-    if output.status.success() {
-        Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
-    } else {
-        Err(format!("{} failed: {}", name(command), output.status))
-    }
+    output(command.stderr(Stdio::inherit()))
+}
+
+/// Whether a command can be run and succeeds, in silence.
+pub(crate) fn works(command: &mut Command) -> bool {
+    command.stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|status| status.success())
 }
 
 /// Builds the programs as `cargo test --workspace` does. Another way would have other features and

@@ -16,6 +16,7 @@ use std::process::Command;
 use crate::Outcome;
 use crate::process::{build_as_tested, command, output, root, run};
 use crate::spark;
+use crate::venv::{self, pip};
 
 /// The tools of the tests. The package itself requires numpy.
 const TOOLS: [&str; 4] = ["numpy==2.4.6", "pytest==9.2.0", "mypy==2.4.1", "matplotlib==3.11.2"];
@@ -27,9 +28,7 @@ pub(crate) const TORCH: [&str; 3] = ["torch==2.15.0", "numpy==2.4.6", "scikit-le
 pub(crate) fn test() -> Outcome {
     // The tests compare the package with the noise of the command line.
     build_as_tested()?;
-    let home = root().join("target/venv/package");
-    let python = home.join("bin").join("python");
-    run(command("python3").args(["-m", "venv", "--clear"]).arg(&home))?;
+    let python = venv::fresh("package")?;
     install_package(&python)?;
     run(pip(&python).args(TOOLS))?;
     let tests = root().join("python/tests");
@@ -37,7 +36,9 @@ pub(crate) fn test() -> Outcome {
     run(pytest(&python).arg(&tests).args(beside))?;
     run(mypy(&python).args(["-m", "evertally", "-m", "evertally.plots"]))?;
     run(mypy(&python).args(["--exclude", "tests/(torch|spark)"]).arg(&tests))?;
-    run(command(&python).args(["-m", "mypy.stubtest", "evertally._native"]).current_dir(home.join("bin")))?;
+    run(command(&python)
+        .args(["-m", "mypy.stubtest", "evertally._native"])
+        .current_dir(python.with_file_name("")))?;
     add_cached_packages(&python, &TORCH)?;
     run(pytest(&python).arg(tests.join("torch")))?;
     run(mypy(&python).args(["-p", "evertally.torch"]))?;
@@ -47,9 +48,7 @@ pub(crate) fn test() -> Outcome {
 /// The interpreter of an environment for a benchmark: the release build of the package, with pinned
 /// packages of the cache.
 pub(crate) fn release_environment(name: &str, pins: &[&str]) -> Result<PathBuf, String> {
-    let home = root().join("target/venv").join(name);
-    let python = home.join("bin").join("python");
-    run(command("python3").args(["-m", "venv", "--clear"]).arg(&home))?;
+    let python = venv::fresh(name)?;
     run(pip(&python).arg("./python").env("CARGO_TARGET_DIR", root().join("target")))?;
     add_cached_packages(&python, pins)?;
     Ok(python)
@@ -70,12 +69,6 @@ fn install_package(python: &Path) -> Outcome {
         .arg("./python")
         .env("CARGO_TARGET_DIR", root().join("target"))
         .env("MATURIN_PEP517_ARGS", "--profile dev"))
-}
-
-fn pip(python: &Path) -> Command {
-    let mut pip = command(python);
-    pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]);
-    pip
 }
 
 pub(crate) fn pytest(python: &Path) -> Command {

@@ -21,7 +21,6 @@ pub(crate) fn run() -> Outcome {
     }
     let settings = lines.remove(0);
     let text = text(&settings, &lines).map_err(|error| error.to_string())?;
-    println!("{text}");
     write_results("regret", &json!({ "settings": settings, "rows": lines }), &text)
 }
 

@@ -3,11 +3,10 @@
 
 use std::fs;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
 
 use crate::Outcome;
 use crate::crosscheck;
-use crate::process::{self, command, fresh_directory, root};
+use crate::process::{self, command, fresh_directory, root, works};
 use crate::venv;
 
 const PACKAGES: [&str; 1] = ["schemathesis==4.32.5"];
@@ -66,7 +65,7 @@ pub(crate) fn page() -> Outcome {
         eprintln!("page skipped: there is no page");
         return Ok(());
     }
-    if !works("node") || !works("npm") {
+    if !["node", "npm"].iter().all(|program| works(command(program).arg("--version"))) {
         eprintln!("page skipped: there is no Node.js with npm");
         return Ok(());
     }
@@ -95,17 +94,7 @@ fn chromium() -> Option<PathBuf> {
     };
     find().or_else(|| {
         eprintln!("installing Chromium");
-        let mut install = Command::new("apt-get");
-        install
-            .args(["install", "-y", "--no-install-recommends", "chromium"])
-            .stdout(Stdio::null())
-            .stderr(Stdio::null());
-        install.status().is_ok_and(|status| status.success()).then(find)?
+        let install = ["install", "-y", "--no-install-recommends", "chromium"];
+        works(command("apt-get").args(install)).then(find)?
     })
-}
-
-fn works(program: &str) -> bool {
-    let mut command = Command::new(program);
-    command.arg("--version").stdout(Stdio::null()).stderr(Stdio::null());
-    command.status().is_ok_and(|status| status.success())
 }

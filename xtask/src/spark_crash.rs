@@ -51,7 +51,6 @@ pub(crate) fn run() -> Outcome {
         return Err(format!("no point of the kind `{kind}` was reached"));
     }
     let text = text(&report, points)?;
-    println!("{text}");
     let versions = json!({
         "evertally": env!("CARGO_PKG_VERSION"), "pyspark": report["pyspark"], "java": java()?,
     });

@@ -1,11 +1,9 @@
 //! `cargo xtask test`: runs every check that must pass before a change lands.
 
-use std::process::Stdio;
-
 use crate::Outcome;
 use crate::book;
 use crate::crosscheck;
-use crate::process::{self, cargo, name};
+use crate::process::{self, cargo, name, works};
 use crate::python;
 use crate::service;
 use crate::tidy;
@@ -52,7 +50,7 @@ pub(crate) fn run() -> Outcome {
         eprintln!("skipped: there is no python3 with venv to build it with");
     }
     heading("Licences, bans and sources (cargo deny)");
-    if deny_is_installed() {
+    if works(cargo().args(["deny", "--version"])) {
         // Advisories need a download, so only continuous integration checks them.
         process::run(cargo().args(["deny", "check", "licenses", "bans", "sources"]))?;
     } else {
@@ -64,10 +62,4 @@ pub(crate) fn run() -> Outcome {
 
 fn heading(text: &str) {
     eprintln!("\n== {text}");
-}
-
-fn deny_is_installed() -> bool {
-    let mut command = cargo();
-    command.args(["deny", "--version"]).stdout(Stdio::null()).stderr(Stdio::null());
-    command.status().is_ok_and(|status| status.success())
 }

@@ -1,7 +1,8 @@
 //! Python environments with pinned packages, created once under `target/` and reused.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use crate::process::{command, output, root, run};
 
@@ -20,10 +21,21 @@ pub(crate) fn python(name: &str, packages: &[&str]) -> Result<PathBuf, String> {
         return Ok(python);
     }
     eprintln!("installing {} into target/venv/{name}", packages.join(", "));
-    run(command("python3").args(["-m", "venv", "--clear"]).arg(&home))?;
-    run(command(&python)
-        .args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"])
-        .args(packages))?;
+    fresh(name)?;
+    run(pip(&python).args(packages))?;
     fs::write(&note, wanted).map_err(|error| format!("cannot record the installed packages: {error}"))?;
     Ok(python)
+}
+
+/// The Python of an empty environment.
+pub(crate) fn fresh(name: &str) -> Result<PathBuf, String> {
+    let home = root().join("target/venv").join(name);
+    run(command("python3").args(["-m", "venv", "--clear"]).arg(&home))?;
+    Ok(home.join("bin").join("python"))
+}
+
+pub(crate) fn pip(python: &Path) -> Command {
+    let mut pip = command(python);
+    pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]);
+    pip
 }

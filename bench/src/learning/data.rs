@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use evertally_learn::{Dataset, Loss, Losses};
+use evertally_learn::{Dataset, Losses};
 
 /// A constant feature of every row.
 const INTERCEPT: f64 = 0.5;

@@ -3,7 +3,7 @@
 use evertally::{Budget, Error, Mechanism, NoiseKey, Participation};
 use evertally_learn::bound::RegretBound;
 use evertally_learn::hindsight::best_fixed;
-use evertally_learn::{Learner, LearningPlan, Loss, Set, Update};
+use evertally_learn::{Learner, LearningPlan, Set, Update};
 use rayon::prelude::*;
 use serde_json::json;
 

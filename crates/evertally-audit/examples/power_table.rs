@@ -16,7 +16,7 @@ use evertally::{
 use evertally_audit::planted_faults::{Fault, GateFault, short_noise};
 use evertally_audit::{
     Attack, Auditor, CounterSubject, DEFAULT_STREAMS, Finding, Gate, Keys, OpenKeysSubject, Promise, Report,
-    Settings, Subject, VectorSubject, Verdict, audit_admission, deployed_gates,
+    Settings, Subject, Verdict, audit_admission, deployed_gates,
 };
 use rayon::prelude::*;
 
@@ -44,11 +44,9 @@ fn main() -> Result<()> {
     // Noise with the smallest shortage that the audit claims to find.
     let plan = Plan::prefix_sum(STEPS).mechanism(graded).budget(normal).build()?;
     let whole = CounterSubject::new(plan.clone())?.rounded_to(GRID)?;
-    let power = Auditor::new(&whole, SETTINGS)?.power().ok_or(Error::BadParameter {
-        name: "runs",
-        expected: "enough runs to find some shortage of noise".to_owned(),
-        got: SETTINGS.runs.to_string(),
-    })?;
+    let power = Auditor::new(&whole, SETTINGS)?
+        .power()
+        .ok_or_else(|| Error::bad("runs", "enough to find some shortage of noise", SETTINGS.runs))?;
     let percent = power.percent_short();
     println!("power\t{percent}\t{}", power.probability);
     for (name, builder) in mechanisms(normal, pure)? {
@@ -86,7 +84,7 @@ fn subjects(normal: Budget) -> Result<Vec<(&'static str, Box<dyn Subject>)>> {
     let vectors = Plan::prefix_sum(STEPS).budget(normal).dimension(4).contribution(Contribution::norm(1.0)?);
     Ok(vec![
         ("two open keys", Box::new(OpenKeysSubject::new(open, ["north", "south"])?.rounded_to(GRID)?)),
-        ("vectors of four", Box::new(VectorSubject::new(vectors.build()?)?.rounded_to(GRID)?)),
+        ("vectors of four", Box::new(CounterSubject::new(vectors.build()?)?.rounded_to(GRID)?)),
     ])
 }
 

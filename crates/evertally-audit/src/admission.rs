@@ -153,11 +153,8 @@ fn check(
 /// The change of the totals by the events of one unit, in the presence of other events.
 fn moved(gate: &dyn Gate, own: &[SyntheticEvent], company: &[SyntheticEvent]) -> Result<Vec<f64>> {
     let totals = |events: &[SyntheticEvent]| {
-        gate.totals(events).map_err(|error| Error::BadParameter {
-            name: "admission",
-            expected: "a gate that accepts every stream of events".to_owned(),
-            got: error.to_string(),
-        })
+        let expected = "a gate that accepts every stream of events";
+        gate.totals(events).map_err(|error| Error::bad("admission", expected, error))
     };
     let (with, without) = (totals(&merged(own, company))?, totals(company)?);
     Ok(with.iter().zip(&without).map(|(with, without)| with - without).collect())

@@ -59,22 +59,17 @@ impl Settings {
     const MIN_RUNS: usize = 100;
 
     fn check(&self) -> Result<()> {
-        let bad = |name, expected: String, got: String| Err(Error::BadParameter { name, expected, got });
         if self.runs < Self::MIN_RUNS {
-            return bad("runs", format!("at least {}", Self::MIN_RUNS), self.runs.to_string());
+            return Err(Error::bad("runs", format!("at least {}", Self::MIN_RUNS), self.runs));
         }
         if self.length == 0 || self.length > 1 << 24 {
-            return bad("length", "a number of steps from 1 to 2^24".to_owned(), self.length.to_string());
+            return Err(Error::bad("length", "a number of steps from 1 to 2^24", self.length));
         }
         if self.changes == 0 {
-            return bad("changes", "at least 1".to_owned(), self.changes.to_string());
+            return Err(Error::bad("changes", "at least 1", self.changes));
         }
         if !(1e-12..=0.1).contains(&self.false_alarm) {
-            return bad(
-                "false_alarm",
-                "a probability from 1e-12 to 0.1".to_owned(),
-                self.false_alarm.to_string(),
-            );
+            return Err(Error::bad("false_alarm", "a probability from 1e-12 to 0.1", self.false_alarm));
         }
         Ok(())
     }
@@ -118,19 +113,13 @@ impl<'a> Auditor<'a> {
         let dense = whitening::dense(plan)?;
         let whitening = Whitening::new(plan, dense.as_ref(), grid, length);
         if grid > whitening.least_innovation() {
-            return Err(Error::BadParameter {
-                name: "grid",
-                expected: format!("at most the noise of a step, {:.3}", whitening.least_innovation()),
-                got: grid.to_string(),
-            });
+            let expected = format!("at most the noise of a step, {:.3}", whitening.least_innovation());
+            return Err(Error::bad("grid", expected, grid));
         }
         let max_runs = MAX_KEPT_RELEASES / (whitening.steps().len() * kept_lanes(lanes));
         if settings.runs > max_runs {
-            return Err(Error::BadParameter {
-                name: "runs",
-                expected: format!("at most {max_runs} of this many steps"),
-                got: settings.runs.to_string(),
-            });
+            let expected = format!("at most {max_runs} of this many steps");
+            return Err(Error::bad("runs", expected, settings.runs));
         }
         let near = Neighbourhood::new(&promise, whitening.steps(), lanes, settings.changes);
         let farthest = replay::farthest(&Encoder::of_releases(&whitening), &near.changes).0;

@@ -66,11 +66,6 @@ impl Keys {
     }
 }
 
-/// A copy of a key, to use it twice. Only an audit needs this.
-pub(crate) fn copy_of(key: &NoiseKey) -> NoiseKey {
-    NoiseKey::from_bytes(*key.expose_bytes())
-}
-
 fn mixed(seed: u64, purpose: Purpose, index: u64) -> u64 {
     let mut coins = Coins(seed);
     let mut coins = Coins(coins.next() ^ purpose as u64);

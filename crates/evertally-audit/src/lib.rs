@@ -51,7 +51,6 @@ mod sampling;
 mod statistics;
 mod stream;
 mod subject;
-mod vectors;
 mod whitening;
 
 pub use admission::{
@@ -65,7 +64,6 @@ pub use power::Power;
 pub use report::{Attack, Bound, Finding, Game, Report, Verdict};
 pub use stream::{Change, Stream};
 pub use subject::{CounterSubject, Promise, Session, Subject};
-pub use vectors::VectorSubject;
 
 /// A clock in nanoseconds since any fixed moment. Any `Fn() -> u64` is a clock.
 pub trait Clock {

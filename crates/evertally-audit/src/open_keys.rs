@@ -15,9 +15,9 @@
 //! **Cost.** One release per key and step, as for a `SparseCounter`, and the amounts of odd keys
 //! twice.
 
+use evertally::internals::noise::copy_of;
 use evertally::{Error, NoiseKey, Plan, Result, Shape, SparseCounter};
 
-use crate::keys::copy_of;
 use crate::stream::Stream;
 use crate::subject::{Session, Subject, checked_grid, replayed_distance, rounded};
 
@@ -44,21 +44,13 @@ impl OpenKeysSubject {
     /// # Errors
     /// [`Error::BadParameter`] unless the plan is for open keys and there is at least one key to
     /// watch.
-    pub fn new<I>(plan: Plan, names: I) -> Result<Self>
-    where
-        I: IntoIterator,
-        I::Item: Into<String>,
-    {
-        let bad = |name, expected: &str, got: &str| {
-            let (expected, got) = (expected.to_owned(), got.to_owned());
-            Err(Error::BadParameter { name, expected, got })
-        };
+    pub fn new(plan: Plan, names: impl IntoIterator<Item: Into<String>>) -> Result<Self> {
         if *plan.shape() != Shape::OpenKeys {
-            return bad("plan", "for open keys", "another");
+            return Err(Error::bad("plan", "for open keys", "another"));
         }
         let names: Vec<String> = names.into_iter().map(Into::into).collect();
         if names.is_empty() {
-            return bad("names", "at least one key to watch", "none");
+            return Err(Error::bad("names", "at least one key to watch", "none"));
         }
         Ok(Self { grid: plan.grid().unwrap_or(0.0), plan, names })
     }

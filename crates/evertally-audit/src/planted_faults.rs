@@ -11,6 +11,7 @@ pub use gates::GateFault;
 
 use std::f64::consts::{SQRT_2, TAU};
 
+use evertally::internals::noise::copy_of;
 use evertally::privacy::NoiseKind;
 use evertally::{Budget, Error, Mechanism, NoiseKey, Participation, Plan, PlanBuilder, Result};
 
@@ -97,28 +98,32 @@ impl Fault {
         grid: f64,
     ) -> Result<Box<dyn Subject>> {
         let builder = Plan::prefix_sum(horizon).mechanism(mechanism).budget(budget);
-        let whole = |builder: &PlanBuilder| CounterSubject::new(builder.build()?);
+        let whole = |builder: &PlanBuilder| CounterSubject::new(builder.build()?)?.rounded_to(grid);
         Ok(match self {
             Self::ShortNoise => short_noise(builder.build()?, 1.0 - SHORT_FACTOR, grid)?,
-            Self::FreshNoise => Box::new(FreshNoise { whole: whole(&builder)?.rounded_to(grid)? }),
-            Self::MissedParticipation => Box::new(MissedParticipation {
-                whole: whole(&builder)?.rounded_to(grid)?,
-                promised: Participation::at_most(2, 1)?,
-            }),
-            Self::RepeatedKey => Box::new(RepeatedKey { whole: whole(&builder)?.rounded_to(grid)? }),
+            Self::FreshNoise => Box::new(faulty(whole(&builder)?, |whole, key| {
+                Ok(Box::new(FreshNoise { whole, coins: coins_of(&key), taken: Vec::new() }))
+            })),
+            Self::MissedParticipation => {
+                let participation = Participation::at_most(2, 1)?;
+                overstated(whole(&builder)?, |promise| Promise { participation, ..promise })
+            }
+            Self::RepeatedKey => {
+                Box::new(faulty(whole(&builder)?, |whole, _| whole.start(NoiseKey::insecure_from_seed(1))))
+            }
             Self::SharedKey => Box::new(SharedKey {
-                one: whole(&builder)?.rounded_to(grid)?,
+                one: whole(&builder)?,
                 both: builder.keys(["first", "second"]).build()?,
             }),
             Self::FloatNoise => Box::new(FloatNoise::new(builder.build()?)?),
-            Self::ShortCalibration => Box::new(ShortCalibration {
-                whole: whole(&builder.budget(understated_budget(budget)?))?.rounded_to(grid)?,
-                promised: budget,
-            }),
-            Self::MissedMove => Box::new(multiple_lanes::MissedMove::new(&builder, grid)?),
-            Self::SleepingKey => Box::new(multiple_lanes::SleepingKey::new(&builder, grid)?),
-            Self::WideVectors => Box::new(multiple_lanes::WideVectors::new(builder, grid)?),
-            Self::ShortCoordinate => Box::new(multiple_lanes::ShortCoordinate::new(builder, grid)?),
+            Self::ShortCalibration => {
+                let short = whole(&builder.budget(understated_budget(budget)?))?;
+                overstated(short, |promise| Promise { budget, ..promise })
+            }
+            Self::MissedMove => multiple_lanes::missed_move(&builder, grid)?,
+            Self::SleepingKey => multiple_lanes::sleeping_key(&builder, grid)?,
+            Self::WideVectors => multiple_lanes::wide_vectors(builder, grid)?,
+            Self::ShortCoordinate => multiple_lanes::short_coordinate(builder, grid)?,
         })
     }
 }
@@ -129,18 +134,49 @@ impl Fault {
 /// # Errors
 /// As [`CounterSubject::new`].
 pub fn short_noise(plan: Plan, short: f64, grid: f64) -> Result<Box<dyn Subject>> {
-    Ok(Box::new(ShortNoise { whole: CounterSubject::new(plan)?, left: 1.0 - short, grid }))
+    let short = faulty(CounterSubject::new(plan)?, move |whole, key| {
+        Ok(Box::new(ShortNoise { whole: whole.start(key)?, left: 1.0 - short, grid, total: 0.0 }))
+    });
+    Ok(Box::new(Faulty { grid, ..short }))
 }
 
-struct ShortNoise {
-    whole: CounterSubject,
-    left: f64,
+/// A subject that runs another one with a fault, or promises more than its plan covers.
+struct Faulty<S, F> {
+    whole: S,
+    promise: Promise,
     grid: f64,
+    start: F,
 }
 
-impl Subject for ShortNoise {
+/// The promise and grid are those of the whole subject. Its streams are started with a fault.
+fn faulty<S, F>(whole: S, start: F) -> Faulty<S, F>
+where
+    S: Subject,
+    F: for<'a> Fn(&'a S, NoiseKey) -> Result<Box<dyn Session + 'a>> + Sync,
+{
+    Faulty { promise: whole.promise(), grid: whole.grid(), whole, start }
+}
+
+fn overstated(whole: CounterSubject, promise: impl FnOnce(Promise) -> Promise) -> Box<dyn Subject> {
+    let promise = promise(whole.promise());
+    Box::new(Faulty { promise, ..faulty(whole, |whole, key| whole.start(key)) })
+}
+
+impl<S, F> Subject for Faulty<S, F>
+where
+    S: Subject,
+    F: for<'a> Fn(&'a S, NoiseKey) -> Result<Box<dyn Session + 'a>> + Sync,
+{
     fn plan(&self) -> &Plan {
         self.whole.plan()
+    }
+
+    fn promise(&self) -> Promise {
+        self.promise
+    }
+
+    fn lanes(&self) -> usize {
+        self.whole.lanes()
     }
 
     fn grid(&self) -> f64 {
@@ -148,23 +184,18 @@ impl Subject for ShortNoise {
     }
 
     fn start(&self, key: NoiseKey) -> Result<Box<dyn Session + '_>> {
-        Ok(Box::new(ShortNoiseSession {
-            whole: self.whole.start(key)?,
-            left: self.left,
-            grid: self.grid,
-            total: 0.0,
-        }))
+        (self.start)(&self.whole, key)
     }
 }
 
-struct ShortNoiseSession<'a> {
+struct ShortNoise<'a> {
     whole: Box<dyn Session + 'a>,
     left: f64,
     grid: f64,
     total: f64,
 }
 
-impl Session for ShortNoiseSession<'_> {
+impl Session for ShortNoise<'_> {
     fn step(&mut self, inputs: &[f64], out: &mut [f64]) -> Result<()> {
         self.whole.step(inputs, out)?;
         self.total += inputs.iter().sum::<f64>();
@@ -180,77 +211,18 @@ impl Session for ShortNoiseSession<'_> {
     }
 }
 
-struct FreshNoise {
-    whole: CounterSubject,
-}
-
-impl Subject for FreshNoise {
-    fn plan(&self) -> &Plan {
-        self.whole.plan()
-    }
-
-    fn grid(&self) -> f64 {
-        self.whole.grid()
-    }
-
-    fn start(&self, key: NoiseKey) -> Result<Box<dyn Session + '_>> {
-        Ok(Box::new(FreshNoiseSession { subject: self, coins: coins_of(&key), taken: Vec::new() }))
-    }
-}
-
-struct FreshNoiseSession<'a> {
-    subject: &'a FreshNoise,
+struct FreshNoise<'a> {
+    whole: &'a CounterSubject,
     coins: Coins,
     taken: Vec<f64>,
 }
 
-impl Session for FreshNoiseSession<'_> {
+impl Session for FreshNoise<'_> {
     /// Runs the whole stream again under another key, and releases its last step.
     fn step(&mut self, inputs: &[f64], out: &mut [f64]) -> Result<()> {
         self.taken.extend_from_slice(inputs);
-        let mut again = self.subject.whole.start(NoiseKey::insecure_from_seed(self.coins.next()))?;
+        let mut again = self.whole.start(NoiseKey::insecure_from_seed(self.coins.next()))?;
         self.taken.chunks(inputs.len()).try_for_each(|row| again.step(row, out))
-    }
-}
-
-struct MissedParticipation {
-    whole: CounterSubject,
-    promised: Participation,
-}
-
-impl Subject for MissedParticipation {
-    fn plan(&self) -> &Plan {
-        self.whole.plan()
-    }
-
-    fn promise(&self) -> Promise {
-        Promise { participation: self.promised, ..Promise::of(self.whole.plan()) }
-    }
-
-    fn grid(&self) -> f64 {
-        self.whole.grid()
-    }
-
-    fn start(&self, key: NoiseKey) -> Result<Box<dyn Session + '_>> {
-        self.whole.start(key)
-    }
-}
-
-struct RepeatedKey {
-    whole: CounterSubject,
-}
-
-impl Subject for RepeatedKey {
-    fn plan(&self) -> &Plan {
-        self.whole.plan()
-    }
-
-    fn grid(&self) -> f64 {
-        self.whole.grid()
-    }
-
-    fn start(&self, _: NoiseKey) -> Result<Box<dyn Session + '_>> {
-        self.whole.start(NoiseKey::insecure_from_seed(1))
     }
 }
 
@@ -269,8 +241,7 @@ impl Subject for SharedKey {
     }
 
     fn start(&self, key: NoiseKey) -> Result<Box<dyn Session + '_>> {
-        let again = NoiseKey::from_bytes(*key.expose_bytes());
-        Ok(Box::new(SharedKeySession(self.one.start(key)?, self.one.start(again)?)))
+        Ok(Box::new(SharedKeySession(self.one.start(copy_of(&key))?, self.one.start(key)?)))
     }
 }
 
@@ -292,29 +263,6 @@ fn understated_budget(budget: Budget) -> Result<Budget> {
     }
 }
 
-struct ShortCalibration {
-    whole: CounterSubject,
-    promised: Budget,
-}
-
-impl Subject for ShortCalibration {
-    fn plan(&self) -> &Plan {
-        self.whole.plan()
-    }
-
-    fn promise(&self) -> Promise {
-        Promise { budget: self.promised, ..Promise::of(self.whole.plan()) }
-    }
-
-    fn grid(&self) -> f64 {
-        self.whole.grid()
-    }
-
-    fn start(&self, key: NoiseKey) -> Result<Box<dyn Session + '_>> {
-        self.whole.start(key)
-    }
-}
-
 struct FloatNoise {
     plan: Plan,
     decoder: evertally::Matrix,
@@ -323,8 +271,7 @@ struct FloatNoise {
 impl FloatNoise {
     fn new(plan: Plan) -> Result<Self> {
         if plan.budget().noise() != NoiseKind::Gaussian {
-            let reason = "Box–Muller makes Gaussian noise".to_owned();
-            return Err(Error::Unsupported { mechanism: plan.mechanism().to_string(), reason });
+            return Err(Error::unsupported(plan.mechanism(), "Box–Muller makes Gaussian noise"));
         }
         Ok(Self { decoder: plan.dense()?.decoder, plan })
     }

@@ -93,12 +93,9 @@ impl Rule {
     /// [`Error::BadParameter`] for a share outside 0 to 1, and if more than `max` runs would be
     /// needed.
     pub(crate) fn runs(&self, short: f64, min: usize, max: usize) -> Result<usize> {
-        let bad = |expected: String| {
-            let got = format!("{} %", 100.0 * short);
-            Err(Error::BadParameter { name: "power", expected, got })
-        };
+        let got = format!("{} %", 100.0 * short);
         if !(short > 0.0 && short < 1.0) {
-            return bad("a shortage above 0 % and below 100 %".to_owned());
+            return Err(Error::bad("power", "a shortage above 0 % and below 100 %", got));
         }
         let finds = |runs: usize| self.power(runs).is_some_and(|power| power.short <= short);
         if !finds(max) {
@@ -109,7 +106,7 @@ impl Rule {
                 }
                 None => format!("left out: {max} runs find no shortage, and no more fit into memory"),
             };
-            return bad(expected);
+            return Err(Error::bad("power", expected, got));
         }
         let (mut low, mut high) = (min, max);
         while low < high {

@@ -1,14 +1,14 @@
 //! The subject of an audit: a mechanism that promises a plan's privacy and releases numbers at
 //! every step.
 
+use evertally::internals::noise::copy_of;
 use evertally::internals::replay::replay_lane;
 use evertally::privacy::NoiseKind;
 use evertally::{
     Arithmetic, Budget, Contribution, Counter, Error, KeyedCounter, Neighbours, NoiseKey, Participation,
-    Plan, Result, Shape,
+    Plan, Result, Shape, VectorCounter,
 };
 
-use crate::keys::copy_of;
 use crate::stream::Stream;
 
 /// The protection that the subject claims. An audit tests this claim, independently of the
@@ -111,14 +111,20 @@ pub trait Session {
     fn step(&mut self, inputs: &[f64], out: &mut [f64]) -> Result<()>;
 }
 
-/// A deployed [`Counter`] or [`KeyedCounter`].
+/// A deployed [`Counter`], [`KeyedCounter`] or [`VectorCounter`]. Keys and coordinates are lanes.
+///
+/// A contribution to a vector has a bounded norm, in any direction at every step. The noise of
+/// vectors is drawn in floats, so their releases are audited after rounding to a grid.
 ///
 /// ```
-/// use evertally::{Budget, Plan};
+/// use evertally::{Budget, Contribution, Plan};
 /// use evertally_audit::{CounterSubject, Subject};
-/// let plan = Plan::prefix_sum(16).budget(Budget::new(1.0, 1e-6)?).build()?;
-/// let subject = CounterSubject::new(plan)?.rounded_to(1.0)?;
+/// let plan = Plan::prefix_sum(16).budget(Budget::new(1.0, 1e-6)?);
+/// let subject = CounterSubject::new(plan.build()?)?.rounded_to(1.0)?;
 /// assert_eq!(subject.grid(), 1.0);
+/// let vectors = plan.dimension(4).contribution(Contribution::norm(1.0)?).build()?;
+/// let subject = CounterSubject::new(vectors)?.rounded_to(1.0)?;
+/// assert_eq!(subject.lanes(), 4);
 /// # Ok::<(), evertally::Error>(())
 /// ```
 #[derive(Debug, Clone)]
@@ -132,16 +138,14 @@ impl CounterSubject {
     /// has one.
     ///
     /// # Errors
-    /// [`Error::BadParameter`] unless the plan is for one number per step or for declared keys.
+    /// [`Error::BadParameter`] if the plan is for open keys:
+    /// [`OpenKeysSubject`](crate::OpenKeysSubject) audits those.
     pub fn new(plan: Plan) -> Result<Self> {
-        match plan.shape() {
-            Shape::Scalar | Shape::Keyed { .. } => Ok(Self { grid: plan.grid().unwrap_or(0.0), plan }),
-            _ => Err(Error::BadParameter {
-                name: "plan",
-                expected: "for one number per step or for declared keys".to_owned(),
-                got: "a plan for vectors or open keys".to_owned(),
-            }),
+        if *plan.shape() == Shape::OpenKeys {
+            let expected = "for one number per step, for declared keys or for vectors";
+            return Err(Error::bad("plan", expected, "a plan for open keys"));
         }
+        Ok(Self { grid: plan.grid().unwrap_or(0.0), plan })
     }
 
     /// Rounds releases to multiples of this power of two, as float releases should be rounded
@@ -162,11 +166,7 @@ pub(crate) fn checked_grid(grid: f64) -> Result<f64> {
     if grid == 0.0 || (grid.is_normal() && grid > 0.0 && mantissa == 0) {
         return Ok(grid);
     }
-    Err(Error::BadParameter {
-        name: "grid",
-        expected: "zero or a power of two".to_owned(),
-        got: grid.to_string(),
-    })
+    Err(Error::bad("grid", "zero or a power of two", grid))
 }
 
 /// The nearest multiple of the grid.
@@ -186,6 +186,7 @@ impl Subject for CounterSubject {
     fn start(&self, key: NoiseKey) -> Result<Box<dyn Session + '_>> {
         let counter = match self.plan.shape() {
             Shape::Keyed { .. } => Running::Keyed(KeyedCounter::new(&self.plan, key)?),
+            Shape::Vector { .. } => Running::Vector(VectorCounter::new(&self.plan, key)?),
             _ => Running::Scalar(Counter::new(&self.plan, key)?),
         };
         Ok(Box::new(CounterSession { counter, grid: self.grid }))
@@ -249,6 +250,7 @@ pub(crate) fn replayed_distance(
 enum Running {
     Scalar(Counter),
     Keyed(KeyedCounter),
+    Vector(VectorCounter),
 }
 
 struct CounterSession {
@@ -263,9 +265,8 @@ impl Session for CounterSession {
                 let release = counter.step(inputs.first().copied().unwrap_or_default())?;
                 out.iter_mut().for_each(|out| *out = release.value);
             }
-            Running::Keyed(counter) => {
-                counter.step_into(inputs, out)?;
-            }
+            Running::Keyed(counter) => counter.step_into(inputs, out).map(|_| ())?,
+            Running::Vector(counter) => counter.step_into(inputs, out).map(|_| ())?,
         }
         out.iter_mut().for_each(|out| *out = rounded(*out, self.grid));
         Ok(())
@@ -311,11 +312,8 @@ mod tests {
 
     #[test]
     fn what_cannot_be_audited_is_refused() {
-        let vectors = Plan::prefix_sum(4)
-            .budget(Budget::new(1.0, 1e-6).unwrap())
-            .contribution(Contribution::norm(1.0).unwrap())
-            .dimension(2);
-        assert!(CounterSubject::new(vectors.build().unwrap()).is_err());
+        let open = Plan::prefix_sum(4).budget(Budget::new(1.0, 1e-6).unwrap()).open_keys();
+        assert!(CounterSubject::new(open.build().unwrap()).is_err());
         for bad in [0.3, -1.0, f64::NAN, f64::INFINITY, 3.0] {
             assert!(CounterSubject::new(plan()).unwrap().rounded_to(bad).is_err(), "{bad}");
         }

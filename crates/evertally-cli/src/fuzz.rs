@@ -12,25 +12,14 @@ use crate::commands::shared::parse_bytes;
 use crate::error::{CliError, one_line};
 use crate::input::matrix::{csv_array, parse_list, parse_matrix};
 use crate::input::npz::Archive;
-use crate::input::{InputFormat, Row, held};
+use crate::input::{Row, held};
 use crate::{Cli, output};
-use evertally::Horizon;
 use evertally::research::gamma::{Certificate, Subject, verify};
-use evertally_stream::time as times;
+
+pub use crate::input::InputFormat;
 
 /// What was read, or the line that the operator would see.
 pub type Outcome<T> = std::result::Result<T, String>;
-
-/// A format of rows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Format {
-    /// Comma-separated values.
-    Csv,
-    /// JSON lines.
-    JsonLines,
-    /// Parquet.
-    Parquet,
-}
 
 /// The most rows to read. A few bytes of Parquet can stand for any number of rows.
 const MAX_ROWS: usize = 1 << 14;
@@ -39,12 +28,7 @@ const MAX_ROWS: usize = 1 << 14;
 const MAX_PROVED_ENTRIES: usize = 1 << 12;
 
 /// Reads rows, and converts every cell to each type. Returns the number of rows.
-pub fn rows(format: Format, columns: &[&str], bytes: &[u8]) -> Outcome<usize> {
-    let format = match format {
-        Format::Csv => InputFormat::Csv,
-        Format::JsonLines => InputFormat::Jsonl,
-        Format::Parquet => InputFormat::Parquet,
-    };
+pub fn rows(format: InputFormat, columns: &[&str], bytes: &[u8]) -> Outcome<usize> {
     let columns: Vec<String> = columns.iter().map(|&column| column.to_owned()).collect();
     let mut reader = held(bytes.to_vec(), format, &columns).map_err(line)?;
     let mut row = Row::for_columns(&columns);
@@ -137,18 +121,6 @@ pub fn workload(name: &str, horizon: Option<usize>) -> Outcome<(usize, usize)> {
     named(name, horizon).map(|subject| (subject.rows(), subject.columns())).map_err(line)
 }
 
-/// A time in microseconds.
-#[must_use]
-pub fn time(text: &str) -> Option<i64> {
-    times::parse(text)
-}
-
-/// A time as it is written.
-#[must_use]
-pub fn written_time(micros: i64) -> Option<String> {
-    times::format(micros)
-}
-
 /// Whether a text is a noise key.
 #[must_use]
 pub fn is_key(text: &str) -> bool {
@@ -173,11 +145,6 @@ pub fn clamp(text: &str) -> Outcome<(f64, f64)> {
 /// A number of bytes.
 pub fn memory(text: &str) -> Outcome<u64> {
     parse_bytes(text)
-}
-
-/// A number of steps. `None` means unbounded.
-pub fn steps(text: &str) -> Outcome<Option<u64>> {
-    text.parse().map(Horizon::steps).map_err(|error: evertally::Error| error.to_string())
 }
 
 /// Parses the words after the program's name, without running the command.

@@ -11,9 +11,7 @@ use crate::error::Result;
 use crate::output::{Estimate, Header};
 use crate::progress::with_progress;
 use evertally::post::PostProcess;
-use evertally::{
-    Arithmetic, Counter, KeyedCounter, NoiseKey, NoiseName, Objective, Plan, PlanSpec, Shape, Spend,
-};
+use evertally::{Comparison, Counter, KeyedCounter, NoiseKey, Plan, PlanSpec, Shape};
 use evertally_stream::Amount;
 use zeroize::Zeroizing;
 
@@ -27,7 +25,7 @@ pub(crate) fn plan(spec: &PlanSpec) -> Result<Plan> {
 
 /// A plan that is ready to run.
 pub(crate) struct Prepared {
-    plan: Plan,
+    pub(crate) plan: Plan,
     post_processing: PostProcess,
 }
 
@@ -36,16 +34,11 @@ impl Prepared {
         Ok(Self { plan: plan(spec)?, post_processing })
     }
 
-    /// The mechanism's name, for titles.
-    pub(crate) fn mechanism_name(&self) -> String {
-        self.plan.mechanism().to_string()
-    }
-
     /// Adds the facts of the plan to a header.
     pub(crate) fn describe(&self, header: &mut Header) {
         let plan = &self.plan;
         header.record("budget", plan.budget().to_string());
-        header.record("mechanism", self.mechanism_name());
+        header.record("mechanism", plan.mechanism().to_string());
         header.record("objective", plan.objective().to_string());
         header.record("workload", plan.workload().to_string());
         header.record("neighbours", plan.neighbours().to_string());
@@ -60,21 +53,6 @@ impl Prepared {
         if !plan.is_unbounded() {
             header.record("rmse", plan.accuracy().rmse);
         }
-    }
-
-    /// The number of steps that the noise is calibrated to.
-    pub(crate) fn horizon(&self) -> u64 {
-        self.plan.horizon()
-    }
-
-    /// What all releases together cost.
-    pub(crate) fn spend(&self) -> Spend {
-        self.plan.spend()
-    }
-
-    /// The name that the noise is derived from, together with the key.
-    pub(crate) fn noise_name(&self) -> NoiseName {
-        self.plan.noise_name()
     }
 
     /// Starts counting with a key.
@@ -135,112 +113,29 @@ impl Running {
     }
 }
 
-/// All mechanisms, compared.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Comparison {
-    pub(crate) noise_multiplier: f64,
-    /// Lower and upper bound of the best possible mean error factor, if it is known.
-    pub(crate) optimal: Option<(f64, f64)>,
-    /// The same for the error factor of the worst step.
-    pub(crate) optimal_worst: Option<(f64, f64)>,
-    pub(crate) entries: Vec<Entry>,
-    /// The name of the mechanism that would be chosen, and the reason.
-    pub(crate) chosen: Option<(String, String)>,
-}
-
-/// One mechanism of a comparison.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Entry {
-    /// It can serve the request.
-    Report(Report),
-    /// It cannot, or not at this size.
-    Skipped { name: String, reason: String },
-}
-
-/// What one mechanism would do.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Report {
-    /// The name that was requested.
-    pub(crate) name: String,
-    /// The name with the chosen parameters.
-    pub(crate) in_full: String,
-    pub(crate) arithmetic: Arithmetic,
-    pub(crate) sensitivity: f64,
-    pub(crate) mean_error: f64,
-    pub(crate) max_error: f64,
-    pub(crate) rmse: f64,
-    /// The largest standard error of a step.
-    pub(crate) worst_rmse: f64,
-    /// An upper bound on the mean squared error, divided by the least possible one.
-    pub(crate) most_above_optimum: Option<f64>,
-    /// For all keys or coordinates together.
-    pub(crate) state_bytes: u64,
-    /// Floating-point operations per step, preparation included.
-    pub(crate) operations_per_step: f64,
-    /// Steps (from zero) with their standard errors. Long profiles are thinned.
-    pub(crate) profile: Vec<(u64, f64)>,
-}
-
-/// Compares every mechanism, or only the one that the spec names, which must then be usable.
-pub(crate) fn compare(spec: &PlanSpec, with_profiles: bool) -> Result<Comparison> {
-    let compared = with_progress("comparing", |progress| spec.compare(progress))?;
-    let entries = compared.entries.iter().map(|(mechanism, plan)| match plan {
-        Ok(plan) => Ok(Entry::Report(report(mechanism.to_string(), plan, with_profiles)?)),
-        Err(error) if spec.mechanism.is_some() => Err(error.clone().into()),
-        Err(error) => Ok(Entry::Skipped { name: mechanism.to_string(), reason: reason(error) }),
-    });
-    let entries = entries.collect::<Result<_>>()?;
-    let chosen = if spec.mechanism.is_some() { None } else { Some(choice(spec)?) };
-    Ok(Comparison {
-        noise_multiplier: compared.budget.noise_multiplier(),
-        optimal: compared.optimal.map(|bounds| (bounds.lower, bounds.upper)),
-        optimal_worst: compared.optimal_worst.map(|bounds| (bounds.lower, bounds.upper)),
-        entries,
-        chosen,
-    })
-}
-
-/// The mechanism that `count` would choose. The planner decides, because it weighs preparation more
-/// strictly than a comparison does.
-fn choice(spec: &PlanSpec) -> Result<(String, String)> {
-    let plan = with_progress("choosing", |progress| spec.build_with_progress(progress))?;
-    let error = match plan.objective() {
-        Objective::Worst => "error at the worst step",
-        _ => "mean squared error",
-    };
-    let reason =
-        format!("the least {error} of those that fit the memory and are ready within about a second");
-    Ok((plan.mechanism().to_string(), reason))
-}
-
-/// Why a mechanism cannot be used, without repeating its name.
-fn reason(error: &evertally::Error) -> String {
-    match error {
-        evertally::Error::Unsupported { reason, .. } | evertally::Error::TooCostly { reason, .. } => {
-            reason.clone()
-        }
-        other => other.to_string(),
+/// Compares every mechanism and chooses one of them. A mechanism that the spec names is the only one,
+/// and must be usable.
+pub(crate) fn compare(spec: &PlanSpec) -> Result<(Comparison, Option<Plan>)> {
+    let comparison = with_progress("comparing", |progress| spec.compare(progress))?;
+    if spec.mechanism.is_some() {
+        return match comparison.entries.first() {
+            Some((_, Err(error))) => Err(error.clone().into()),
+            _ => Ok((comparison, None)),
+        };
     }
+    // The planner decides, because it weighs preparation more strictly than a comparison does.
+    let chosen = with_progress("choosing", |progress| spec.build_with_progress(progress))?;
+    Ok((comparison, Some(chosen)))
 }
 
-fn report(name: String, plan: &Plan, with_profile: bool) -> Result<Report> {
-    let accuracy = plan.accuracy();
-    let steps = if with_profile { steps_to_draw(plan.horizon()) } else { Vec::new() };
-    let profile = steps.into_iter().map(|step| Ok((step, plan.standard_error(step)?)));
-    Ok(Report {
-        name,
-        in_full: plan.mechanism().to_string(),
-        arithmetic: plan.arithmetic(),
-        sensitivity: plan.sensitivity(),
-        mean_error: accuracy.mean_error,
-        max_error: accuracy.max_error,
-        rmse: accuracy.rmse,
-        worst_rmse: accuracy.worst_rmse,
-        most_above_optimum: accuracy.ratio_to_lower_bound(),
-        state_bytes: plan.cost().bytes(plan.shape().width() as u64),
-        operations_per_step: plan.cost().operations_per_step,
-        profile: profile.collect::<Result<_>>()?,
-    })
+/// The bytes of a running counter, for all keys or coordinates together.
+pub(crate) fn state_bytes(plan: &Plan) -> u64 {
+    plan.cost().bytes(plan.shape().width() as u64)
+}
+
+/// Steps (from zero) with their standard errors. Long profiles are thinned.
+pub(crate) fn profile(plan: &Plan) -> Result<Vec<(u64, f64)>> {
+    steps_to_draw(plan.horizon()).into_iter().map(|step| Ok((step, plan.standard_error(step)?))).collect()
 }
 
 /// All steps if there are few. Otherwise steps that are evenly spread on a logarithmic axis.

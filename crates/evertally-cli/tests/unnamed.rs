@@ -119,6 +119,21 @@ fn floats_decimals_and_times_name_nobody() {
     assert_near(&by_number.stdout, &[2.0; 4]);
 }
 
+/// Literals of JSON that are neither strings nor integers name nobody: `{}` was one person, whom
+/// everybody without a name shared, and `7` and `7.0` were two.
+#[test]
+fn other_literals_of_json_name_nobody() {
+    let place = Place::new();
+    let literals = ["{}", "{}", "false", "[]", "7.0", "7e0", "7", "18446744073709551616"];
+    let line = |(minute, literal): (usize, &str)| {
+        format!("{{\"time\":\"2026-01-05T00:{minute:02}:00Z\",\"who\":{literal}}}\n")
+    };
+    place.write("in.jsonl", literals.into_iter().enumerate().map(line).collect::<String>());
+    let ran = place.run(&format!("count in.jsonl {TIMED} {PERSONS}"));
+    assert_near(&ran.stdout, &[2.0; 4]);
+    assert!(ran.stderr.contains("6 events name no person"), "{}", ran.stderr);
+}
+
 /// Ann is one person, with or without the whitespace around her name, in every format; and so are
 /// ids and keys.
 #[test]

@@ -1,6 +1,6 @@
 //! Targets for the files that the command line reads.
 
-use evertally_cli::fuzz::{self, Format};
+use evertally_cli::fuzz::{self, InputFormat};
 
 use crate::check_line;
 use crate::choices::Choices;
@@ -24,19 +24,19 @@ fn check<T>(outcome: fuzz::Outcome<T>) {
 
 /// Reads comma-separated values.
 pub fn csv(bytes: &[u8]) {
-    check(fuzz::rows(Format::Csv, &COLUMNS, bytes));
+    check(fuzz::rows(InputFormat::Csv, &COLUMNS, bytes));
 }
 
 /// Reads JSON lines.
 pub fn jsonl(bytes: &[u8]) {
-    check(fuzz::rows(Format::JsonLines, &COLUMNS, bytes));
+    check(fuzz::rows(InputFormat::Jsonl, &COLUMNS, bytes));
 }
 
 /// Reads a Parquet file, column by column.
 pub fn parquet(bytes: &[u8]) {
-    check(fuzz::rows(Format::Parquet, &[], bytes));
+    check(fuzz::rows(InputFormat::Parquet, &[], bytes));
     for column in TYPED {
-        check(fuzz::rows(Format::Parquet, &[column], bytes));
+        check(fuzz::rows(InputFormat::Parquet, &[column], bytes));
     }
 }
 

@@ -2,19 +2,21 @@
 
 use std::collections::HashSet;
 
+use evertally::Horizon;
 use evertally_cli::fuzz;
+use evertally_stream::time;
 
 use crate::check_line;
 
 /// Parses a text as a time, a key, a list of keys and every other kind of option value.
 pub fn options(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
-    if let Some(micros) = fuzz::time(&text)
-        && let Some(written) = fuzz::written_time(micros)
+    if let Some(micros) = time::parse(&text)
+        && let Some(written) = time::format(micros)
         // Years before 1 are written with a sign, which the parser does not accept.
         && !written.starts_with('-')
     {
-        assert_eq!(fuzz::time(&written), Some(micros), "{text:?} is written as {written:?}");
+        assert_eq!(time::parse(&written), Some(micros), "{text:?} is written as {written:?}");
     }
     let is_key = text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
     assert_eq!(fuzz::is_key(&text), is_key);
@@ -22,7 +24,8 @@ pub fn options(bytes: &[u8]) {
     keys(fuzz::keys_of_file(&text));
     check(fuzz::clamp(&text), |(lo, hi)| lo < hi && lo.is_finite() && hi.is_finite());
     check(fuzz::memory(&text), |bytes| *bytes > 0);
-    check(fuzz::steps(&text), |steps| steps.is_none() == (text == "unbounded"));
+    let horizon = text.parse::<Horizon>().map_err(|error| error.to_string());
+    check(horizon, |horizon| horizon.steps().is_none() == (text == "unbounded"));
 }
 
 fn check<T>(outcome: fuzz::Outcome<T>, holds: impl Fn(&T) -> bool) {

@@ -19,6 +19,7 @@ use std::fmt;
 
 use evertally::{Error, Result};
 
+use crate::positive;
 use crate::set::shorten;
 
 /// One row: its features and its label.
@@ -166,9 +167,7 @@ impl Dataset {
     /// # Errors
     /// [`Error::BadParameter`] unless the radius is positive and finite.
     pub fn within_ball(mut self, radius: f64) -> Result<Self> {
-        if !(radius > 0.0 && radius.is_finite()) {
-            return Err(Error::bad("radius", "positive and finite", radius));
-        }
+        positive("radius", radius)?;
         self.features.chunks_exact_mut(self.width).for_each(|row| shorten(row, radius));
         Ok(self)
     }

@@ -19,6 +19,7 @@
 //! **Source.** Kairouz, McMahan, Song, Thakkar, Thakurta and Xu, "Practical and Private (Deep)
 //! Learning without Sampling or Shuffling" (2021).
 
+use evertally::internals::noise::copy_of;
 use evertally::{Error, NoiseKey, Result, Spend, VectorCounter};
 use zeroize::{Zeroize, Zeroizing};
 
@@ -38,7 +39,7 @@ pub struct Learner {
     /// The batch in which `step` collects its gradients.
     batch: Batch,
     /// The true sum of a step, as input of the counter.
-    sum: Vec<f64>,
+    sum: Zeroizing<Vec<f64>>,
     /// The counter's release.
     fresh: Vec<f64>,
 }
@@ -75,6 +76,7 @@ impl Learner {
             finished: zero.clone(),
             released: zero,
         };
+        // One key is used for every segment of a run. Each segment has its own stream.
         let counter = VectorCounter::new(&plan.segment(0), copy_of(&key))?;
         Self::assemble(plan, key, 0, counter, vectors)
     }
@@ -87,7 +89,7 @@ impl Learner {
         vectors: Vectors,
     ) -> Result<Self> {
         let batch = Batch::new(plan.dimension(), plan.clip())?;
-        let (sum, fresh) = (vec![0.0; plan.dimension()], vec![0.0; plan.dimension()]);
+        let (sum, fresh) = (vec![0.0; plan.dimension()].into(), vec![0.0; plan.dimension()]);
         Ok(Self { plan: plan.clone(), key, step, counter, vectors, batch, sum, fresh })
     }
 
@@ -287,17 +289,6 @@ impl Vectors {
             self.released[place] = sum;
         }
         plan.set().project(&mut self.theta);
-    }
-}
-
-/// One key is used for every segment of a run. Each segment has its own stream.
-pub(crate) fn copy_of(key: &NoiseKey) -> NoiseKey {
-    NoiseKey::from_bytes(*key.expose_bytes())
-}
-
-impl Drop for Learner {
-    fn drop(&mut self) {
-        self.sum.as_mut_slice().zeroize();
     }
 }
 

@@ -56,3 +56,12 @@ pub use loss::{Loss, Losses};
 pub use plan::{LearningPlan, LearningPlanBuilder, Update};
 pub use schedule::Schedule;
 pub use set::{Set, norm};
+
+/// Refuses a number that is not positive and finite.
+fn positive(name: &'static str, value: f64) -> evertally::Result<f64> {
+    if value > 0.0 && value.is_finite() {
+        Ok(value)
+    } else {
+        Err(evertally::Error::bad(name, "positive and finite", value))
+    }
+}

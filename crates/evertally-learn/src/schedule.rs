@@ -8,6 +8,8 @@ use std::str::FromStr;
 
 use evertally::{Error, Result};
 
+use crate::positive;
+
 /// The learning rate η_t of every step.
 ///
 /// ```
@@ -51,12 +53,8 @@ impl Schedule {
     }
 
     pub(crate) fn check(self) -> Result<Self> {
-        let rate = self.first();
-        if rate > 0.0 && rate.is_finite() {
-            Ok(self)
-        } else {
-            Err(Error::bad("learning rate", "positive and finite", rate))
-        }
+        positive("learning rate", self.first())?;
+        Ok(self)
     }
 }
 

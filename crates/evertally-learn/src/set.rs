@@ -12,6 +12,8 @@ use std::fmt;
 
 use evertally::{Error, Result};
 
+use crate::positive;
+
 /// A constraint set for parameters.
 ///
 /// ```
@@ -61,9 +63,7 @@ impl Set {
     /// [`Set::cube`].
     pub(crate) fn checked(self) -> Result<Self> {
         match self {
-            Self::Ball { radius } if !(radius > 0.0 && radius.is_finite()) => {
-                Err(Error::bad("radius", "positive and finite", radius))
-            }
+            Self::Ball { radius } => positive("radius", radius).map(|_| self),
             Self::Box { lo, hi } if !(lo.is_finite() && hi.is_finite() && lo < hi) => {
                 Err(Error::bad("box", "two finite ends, the lower one first", format!("[{lo}, {hi}]")))
             }

@@ -35,7 +35,7 @@ pub struct NewPopulation {
 pub struct Population {
     /// The total, and what was spent of it.
     pub odometer: Odometer,
-    /// What was entry_record.
+    /// What was entered.
     pub entries: Vec<Entry>,
     /// Whether more was entered than the total allows: histories of two copies of a ledger can come
     /// to that. Nothing is admitted any more.
@@ -153,7 +153,7 @@ impl Accounts {
         Some(self.check(population, &unit, &counter_plan.plan().spend()).is_ok())
     }
 
-    /// Refuses what could not be entry_record.
+    /// Refuses what could not be entered.
     pub(crate) fn check(&self, population: &str, unit: &Unit, spend: &Spend) -> Result<()> {
         let (_, account) = self.find(population)?;
         account.odometer.check(unit, spend)?;
@@ -191,7 +191,7 @@ impl Accounts {
         found.map(|(_, population)| population).ok_or_else(|| none(name))
     }
 
-    /// All that was entry_record, for the fence.
+    /// All that was entered, for the fence.
     pub(crate) fn spent(&self) -> Spent {
         let mut spent = Spent::default();
         for (grant, population) in &self.accounts {
@@ -241,7 +241,7 @@ impl Accounts {
 }
 
 impl Population {
-    /// Refuses everything where too much was entry_record.
+    /// Refuses everything where too much was entered.
     fn admit(&self, spend: &Spend) -> Result<()> {
         if !self.is_overdrawn {
             return Ok(());

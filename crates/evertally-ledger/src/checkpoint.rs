@@ -16,7 +16,7 @@ use crate::read_view::Chunk;
 use crate::record::{EpochName, FORMAT, Head, TokenRow, encode, seal};
 use crate::running_counter::RunningCounter;
 use crate::spec::StoredSpec;
-use crate::store::{ARRIVALS, CHUNKS, COUNTERS, JOURNAL, META, PEOPLE, failed};
+use crate::store::{ARRIVALS, CHUNKS, COUNTERS, JOURNAL, META, PEOPLE};
 use evertally_stream::Amount;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -163,30 +163,30 @@ impl Ledger {
         let gone = self.forgotten_arrivals(needed, most);
         let global = self.global_row((first, before))?;
         self.view.store.write(|transaction| {
-            let mut counters = transaction.open_table(COUNTERS).map_err(failed)?;
-            let mut people = transaction.open_table(PEOPLE).map_err(failed)?;
-            let mut chunks = transaction.open_table(CHUNKS).map_err(failed)?;
+            let mut counters = transaction.open_table(COUNTERS)?;
+            let mut people = transaction.open_table(PEOPLE)?;
+            let mut chunks = transaction.open_table(CHUNKS)?;
             for row in &rows {
                 let number = row.number;
-                counters.insert(number, &row.counter[..]).map_err(failed)?;
+                counters.insert(number, &row.counter[..])?;
                 if row.has_ended {
-                    people.retain_in((number, 0)..=(number, u128::MAX), |_, _| false).map_err(failed)?;
+                    people.retain_in((number, 0)..=(number, u128::MAX), |_, _| false)?;
                 }
                 for (person, steps) in &row.people {
-                    people.insert((number, *person), &steps[..]).map_err(failed)?;
+                    people.insert((number, *person), &steps[..])?;
                 }
                 if row.life == Life::Deleted {
-                    chunks.retain_in((number, 0)..=(number, u64::MAX), |_, _| false).map_err(failed)?;
+                    chunks.retain_in((number, 0)..=(number, u64::MAX), |_, _| false)?;
                 } else if let Some((step, chunk)) = &row.chunk {
-                    chunks.insert((number, *step), &chunk[..]).map_err(failed)?;
+                    chunks.insert((number, *step), &chunk[..])?;
                 }
             }
-            transaction.open_table(META).map_err(failed)?.insert(GLOBAL, &global[..]).map_err(failed)?;
-            let mut journal = transaction.open_table(JOURNAL).map_err(failed)?;
-            journal.retain_in(..first, |_, _| false).map_err(failed)?;
-            let mut arrivals = transaction.open_table(ARRIVALS).map_err(failed)?;
+            transaction.open_table(META)?.insert(GLOBAL, &global[..])?;
+            let mut journal = transaction.open_table(JOURNAL)?;
+            journal.retain_in(..first, |_, _| false)?;
+            let mut arrivals = transaction.open_table(ARRIVALS)?;
             for sequence in &gone {
-                arrivals.remove(sequence).map_err(failed)?;
+                arrivals.remove(sequence)?;
             }
             Ok(())
         })?;
@@ -268,11 +268,7 @@ impl Ledger {
     /// Says which format the files have.
     pub(crate) fn write_format(&self) -> Result<()> {
         self.view.store.write(|transaction| {
-            transaction
-                .open_table(META)
-                .map_err(failed)?
-                .insert(FORMAT_ROW, FORMAT.as_bytes())
-                .map_err(failed)?;
+            transaction.open_table(META)?.insert(FORMAT_ROW, FORMAT.as_bytes())?;
             Ok(())
         })
     }
@@ -284,12 +280,12 @@ fn rows_of(state: &mut CounterState, sequence: u64) -> Result<Rows> {
         return Err(Error::damaged("a release was recorded and not shown"));
     }
     let spec = StoredSpec::from(state.counter_plan.spec()).text()?;
-    let standing = state.view.standing();
-    let chunk = if standing.tail.is_empty() {
+    let progress = state.view.progress();
+    let chunk = if progress.tail.is_empty() {
         None
     } else {
-        let chunk = Chunk { before: state.chunk_before, values: standing.tail.clone() };
-        Some((standing.tail_first, chunk.row(number, standing.tail_first)?.0))
+        let chunk = Chunk { before: state.chunk_before, values: progress.tail.clone() };
+        Some((progress.tail_first, chunk.row(number, progress.tail_first)?.0))
     };
     let totals = |amounts: &BTreeMap<u32, Amount>| {
         amounts.iter().map(|(lane, amount)| (*lane, amount.grid_steps())).collect()
@@ -306,10 +302,10 @@ fn rows_of(state: &mut CounterState, sequence: u64) -> Result<Rows> {
         frozen: state.frozen.iter().map(|frozen| (frozen.step, frozen.totals.clone(), frozen.hash)).collect(),
         running: state.running.as_ref().map(RunningCounter::save),
         people: state.admission.persons.as_ref().map_or(0, PersonRows::sum),
-        tail_first: standing.tail_first,
+        tail_first: progress.tail_first,
         chunk_before: state.chunk_before,
     };
-    drop(standing);
+    drop(progress);
     Ok(Rows {
         number,
         counter: seal(&counter_place(number), encode(&row)?),
@@ -323,12 +319,12 @@ fn rows_of(state: &mut CounterState, sequence: u64) -> Result<Rows> {
 /// Starts a new chunk if the present one is full and on the disk. The row still names the old one,
 /// which is found full when it is read.
 fn drop_full_tail(state: &mut CounterState) -> Result<()> {
-    let mut standing = state.view.standing_mut();
-    if standing.tail.len() * size_of::<f64>() < CHUNK_BYTES {
+    let mut progress = state.view.progress_mut();
+    if progress.tail.len() * size_of::<f64>() < CHUNK_BYTES {
         return Ok(());
     }
-    let chunk = Chunk { before: state.chunk_before, values: std::mem::take(&mut standing.tail) };
-    state.chunk_before = chunk.row(state.view.number, standing.tail_first)?.1;
-    standing.tail_first = standing.next_step;
+    let chunk = Chunk { before: state.chunk_before, values: std::mem::take(&mut progress.tail) };
+    state.chunk_before = chunk.row(state.view.number, progress.tail_first)?.1;
+    progress.tail_first = progress.next_step;
     Ok(())
 }

@@ -104,22 +104,22 @@ impl Ledger {
         for number in tentative.touched {
             let Some(state) = self.counters.get_mut(&number) else { continue };
             let next_release = state.next_due().filter(|_| !is_fenced);
-            let mut standing = state.view.standing_mut();
-            standing.status = state.status(is_fenced);
-            standing.next_step = state.released();
-            standing.next_release = next_release;
-            standing.epochs.clone_from(&state.epochs);
+            let mut progress = state.view.progress_mut();
+            progress.status = state.status(is_fenced);
+            progress.next_step = state.released();
+            progress.next_release = next_release;
+            progress.epochs.clone_from(&state.epochs);
             let width = state.counter_plan.width();
             if let Some(latest) =
                 state.unshown.len().checked_sub(width).and_then(|at| state.unshown.get(at..))
             {
-                standing.latest = Some(latest.to_vec());
+                progress.latest = Some(latest.to_vec());
             }
-            standing.tail.append(&mut state.unshown);
-            if standing.tail.len() * size_of::<f64>() >= CHUNK_BYTES {
+            progress.tail.append(&mut state.unshown);
+            if progress.tail.len() * size_of::<f64>() >= CHUNK_BYTES {
                 self.changed.full.insert(number);
             }
-            drop(standing);
+            drop(progress);
             changed.push(Arc::clone(&state.view));
         }
         for number in tentative.deleted {

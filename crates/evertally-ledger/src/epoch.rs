@@ -23,7 +23,7 @@ impl Ledger {
         let (granted, lost) = self.lost();
         // What cannot even be entered here is refused when the epoch is started.
         let mut accounts = with_lost(&self.global.accounts, &granted, &lost).unwrap_or_default();
-        let epoch = EpochName { number: self.next_epoch(), ..EpochName::FIRST };
+        let epoch = EpochName { number: self.next_epoch(), ..EpochName::default() };
         let price = self.concerned().map(|state| {
             let spec = state.counter_plan.spec();
             EpochCost {

@@ -167,7 +167,8 @@ impl Intake {
     /// ([`given_name`]), or one with more than 256 bytes, is prepared too, and the ledger leaves it
     /// out: a refusal would let one person's event keep out those of others in the same request.
     ///
-    /// An id is no property of a person. The client makes it so that a retry counts once, so a
+    /// The time, the value and the encoding of an event are the client's to get right, and so is its
+    /// id, which is no property of a person. The client makes it so that a retry counts once, so a
     /// client that sends a blank or overlong one is at fault, and its request is refused like one
     /// that is not JSON. Without an id, a retry would count an event twice.
     ///
@@ -200,7 +201,7 @@ impl Intake {
             }
         };
         // Ids are compared within a person, so that no id can suppress another person's event.
-        let person = event.person.and_then(hashed).filter(|person| person.len() <= MAX_NAME_BYTES);
+        let person = event.person.filter(|text| text.len() <= MAX_NAME_BYTES).and_then(hashed);
         let (owner, person) = match (counter_plan.limits(), person) {
             (None, _) | (Some(_), None) => ("", 0),
             (Some(_), Some(person)) => {

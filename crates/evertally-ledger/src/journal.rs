@@ -6,11 +6,12 @@ use crate::error::Result;
 use crate::ledger::Ledger;
 use crate::read_view::CounterView;
 use crate::record::{Frame, Group, Head, Record, encode, seal, seal_in};
-use crate::store::{ARRIVALS, JOURNAL, failed};
+use crate::store::{ARRIVALS, JOURNAL};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 /// Where the journal is.
+#[derive(Default)]
 pub(crate) struct Journal {
     /// The last frame, and the head after it.
     pub(crate) sequence: u64,
@@ -100,13 +101,9 @@ impl Ledger {
         let head = self.journal.head.after(&frame);
         let row = [&head.0[..], &frame].concat();
         self.view.store.write(|transaction| {
-            transaction.open_table(JOURNAL).map_err(failed)?.insert(sequence, &row[..]).map_err(failed)?;
+            transaction.open_table(JOURNAL)?.insert(sequence, &row[..])?;
             if let Some(arrivals) = &arrivals {
-                transaction
-                    .open_table(ARRIVALS)
-                    .map_err(failed)?
-                    .insert(sequence, &arrivals[..])
-                    .map_err(failed)?;
+                transaction.open_table(ARRIVALS)?.insert(sequence, &arrivals[..])?;
             }
             Ok(())
         })?;

@@ -47,6 +47,7 @@ pub struct Ledger {
 }
 
 /// What belongs to no counter.
+#[derive(Default)]
 pub(crate) struct Global {
     pub(crate) ledger: [u8; 16],
     pub(crate) identity: u64,
@@ -376,7 +377,7 @@ impl Ledger {
         let running = RunningCounter::new(&counter_plan, &self.key)?;
         let intake = Intake::new(number, Arc::clone(&counter_plan), Arc::clone(&self.names));
         let epochs = vec![(epoch.number, 0)];
-        let standing = CounterProgress {
+        let progress = CounterProgress {
             status: Status::Running,
             epochs: epochs.clone(),
             next_step: 0,
@@ -385,7 +386,7 @@ impl Ledger {
             tail: Vec::new(),
             latest: None,
         };
-        let view = Arc::new(CounterView::new(number, Arc::clone(&counter_plan), intake, created, standing));
+        let view = Arc::new(CounterView::new(number, Arc::clone(&counter_plan), intake, created, progress));
         Ok(CounterState {
             admission: admission_of(&counter_plan),
             view,

@@ -7,11 +7,12 @@
 
 use crate::error::Result;
 use crate::record::{decode, encode};
-use evertally_stream::{ParticipationLimits, PersonStore};
+use evertally::Participation;
+use evertally_stream::{PersonStore, admit_step};
 use std::collections::{HashMap, HashSet};
 
 pub(crate) struct PersonRows {
-    limits: ParticipationLimits,
+    limits: Participation,
     steps: HashMap<u128, Vec<u64>>,
     /// Persons whose rows on disk are behind.
     changed: HashSet<u128>,
@@ -20,7 +21,7 @@ pub(crate) struct PersonRows {
 
 impl PersonRows {
     /// Before the first event.
-    pub(crate) fn new(limits: ParticipationLimits) -> Self {
+    pub(crate) fn new(limits: Participation) -> Self {
         Self { limits, steps: HashMap::new(), changed: HashSet::new(), sum: 0 }
     }
 
@@ -56,7 +57,7 @@ impl PersonStore for PersonRows {
     fn admit(&mut self, person: u128, step: u64) -> bool {
         let steps = self.steps.entry(person).or_default();
         let before = row_hash(person, steps);
-        if !self.limits.admit(steps, step) {
+        if !admit_step(self.limits, steps, step) {
             return false;
         }
         self.sum = self.sum.wrapping_sub(before).wrapping_add(row_hash(person, steps));
@@ -75,7 +76,5 @@ fn row_hash(person: u128, steps: &[u64]) -> u128 {
     steps.iter().for_each(|step| {
         hasher.update(&step.to_le_bytes());
     });
-    let mut short = [0; 16];
-    short.copy_from_slice(&hasher.finalize().as_bytes()[..16]);
-    u128::from_le_bytes(short)
+    hasher.finalize().as_bytes().first_chunk().map_or(0, |bytes| u128::from_le_bytes(*bytes))
 }

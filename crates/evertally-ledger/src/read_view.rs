@@ -73,7 +73,7 @@ pub struct CounterView {
     counter_plan: Arc<CounterPlan>,
     intake: Intake,
     created: i64,
-    standing: RwLock<CounterProgress>,
+    progress: RwLock<CounterProgress>,
 }
 
 #[derive(Debug, Clone)]
@@ -101,9 +101,9 @@ impl CounterView {
         counter_plan: Arc<CounterPlan>,
         intake: Intake,
         created: i64,
-        standing: CounterProgress,
+        progress: CounterProgress,
     ) -> Self {
-        Self { number, counter_plan, intake, created, standing: RwLock::new(standing) }
+        Self { number, counter_plan, intake, created, progress: RwLock::new(progress) }
     }
 
     /// What the counter was made from, and its plan.
@@ -127,50 +127,50 @@ impl CounterView {
     /// What it does at present.
     #[must_use]
     pub fn status(&self) -> Status {
-        self.standing().status
+        self.progress().status
     }
 
     /// The epoch whose noise the next release has.
     #[must_use]
     pub fn epoch(&self) -> u32 {
-        self.standing().epochs.last().map_or(1, |(epoch, _)| *epoch)
+        self.progress().epochs.last().map_or(1, |(epoch, _)| *epoch)
     }
 
     /// The number of steps released: the next one.
     #[must_use]
     pub fn next_step(&self) -> u64 {
-        self.standing().next_step
+        self.progress().next_step
     }
 
     /// When the next step is closed, if a clock closes it.
     #[must_use]
     pub fn next_release(&self) -> Option<i64> {
-        self.standing().next_release
+        self.progress().next_release
     }
 
     /// What was released last.
     #[must_use]
     pub fn latest(&self) -> Option<StepRelease> {
-        let standing = self.standing();
-        let step = standing.next_step.checked_sub(1)?;
-        self.around(step, epoch_of(&standing.epochs, step), standing.latest.clone()?).ok()
+        let progress = self.progress();
+        let step = progress.next_step.checked_sub(1)?;
+        self.around(step, epoch_of(&progress.epochs, step), progress.latest.clone()?).ok()
     }
 
-    pub(crate) fn standing(&self) -> RwLockReadGuard<'_, CounterProgress> {
-        self.standing.read().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn progress(&self) -> RwLockReadGuard<'_, CounterProgress> {
+        self.progress.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn standing_mut(&self) -> RwLockWriteGuard<'_, CounterProgress> {
-        self.standing.write().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn progress_mut(&self) -> RwLockWriteGuard<'_, CounterProgress> {
+        self.progress.write().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A release whose values stand in the tail.
-    fn release(&self, standing: &CounterProgress, step: u64) -> Result<StepRelease> {
+    fn release(&self, progress: &CounterProgress, step: u64) -> Result<StepRelease> {
         let width = self.counter_plan.width();
-        let at = (step - standing.tail_first) as usize * width;
+        let at = (step - progress.tail_first) as usize * width;
         let values =
-            standing.tail.get(at..at + width).ok_or_else(|| Error::damaged("a release is missing"))?;
-        self.around(step, epoch_of(&standing.epochs, step), values.to_vec())
+            progress.tail.get(at..at + width).ok_or_else(|| Error::damaged("a release is missing"))?;
+        self.around(step, epoch_of(&progress.epochs, step), values.to_vec())
     }
 
     fn around(&self, step: u64, epoch: u32, values: Vec<f64>) -> Result<StepRelease> {
@@ -273,12 +273,12 @@ impl ReadView {
     pub fn releases(&self, counter: &CounterView, steps: Range<u64>) -> Result<Vec<StepRelease>> {
         // First the tail, then the chunks: what leaves the tail is in a chunk by then.
         let (tail, earlier, epochs) = {
-            let standing = counter.standing();
-            let end = steps.end.min(standing.next_step);
-            let tail: Result<Vec<_>> = (steps.start.max(standing.tail_first)..end)
-                .map(|step| counter.release(&standing, step))
+            let progress = counter.progress();
+            let end = steps.end.min(progress.next_step);
+            let tail: Result<Vec<_>> = (steps.start.max(progress.tail_first)..end)
+                .map(|step| counter.release(&progress, step))
                 .collect();
-            (tail?, steps.start..end.min(standing.tail_first), standing.epochs.clone())
+            (tail?, steps.start..end.min(progress.tail_first), progress.epochs.clone())
         };
         let mut releases = Vec::new();
         self.read_chunks(counter, earlier, |step, values| {

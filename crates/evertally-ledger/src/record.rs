@@ -110,8 +110,11 @@ pub(crate) struct EpochName {
     pub(crate) nonce: [u8; 16],
 }
 
-impl EpochName {
-    pub(crate) const FIRST: Self = Self { number: 1, nonce: [0; 16] };
+/// The first epoch.
+impl Default for EpochName {
+    fn default() -> Self {
+        Self { number: 1, nonce: [0; 16] }
+    }
 }
 
 /// An entry in the account of a population: a counter in an epoch.

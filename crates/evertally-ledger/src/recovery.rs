@@ -20,13 +20,13 @@ use crate::journal::{ArrivalsRow, ChangedCounters, Journal, TentativeChanges, ar
 use crate::ledger::{Global, Halt, Ledger};
 use crate::location::Location;
 use crate::read_view::{Mode, ReadView, State};
-use crate::record::{EntryRecord, EpochName, FORMAT, Frame, Head, Record, decode, seal_in, unseal};
+use crate::record::{EntryRecord, FORMAT, Frame, Head, Record, decode, seal_in, unseal};
 use crate::rows::{counter_plan, groups};
 use crate::spec::Spec;
 use crate::store::{ARRIVALS, JOURNAL, META, Store};
 use crate::tokens::{Tokens, random};
 use evertally::NoiseKey;
-use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 impl Ledger {
@@ -41,10 +41,8 @@ impl Ledger {
         let mark = Mark::read(&mut *fence)?;
         let global = read_global(&store)?;
         let is_new = store.get(META, FORMAT_ROW)?.is_none();
-        let (state, journal) = match global {
-            Some((global, journal)) => (global, journal),
-            None => (Global::before_anything(), Journal::starting_at(1, Head::default())),
-        };
+        let (global, journal) =
+            global.unwrap_or_else(|| (Global::default(), Journal::starting_at(1, Head::default())));
         let view = ReadView::new(
             store,
             State { mode: Mode::Running, epoch: 1, accounts: Accounts::default(), tokens: Tokens::default() },
@@ -54,7 +52,7 @@ impl Ledger {
             fence,
             names: Arc::new(NameHasher::new(&key)),
             key,
-            global: state,
+            global,
             counters: BTreeMap::new(),
             numbers: HashMap::new(),
             due: BTreeSet::new(),
@@ -275,32 +273,7 @@ struct Applied {
 impl Journal {
     /// A journal whose first frame is this one, with the head before it.
     fn starting_at(first: u64, cut_at: Head) -> Self {
-        Self {
-            sequence: first - 1,
-            head: cut_at,
-            first,
-            bytes: VecDeque::new(),
-            total_bytes: 0,
-            cut_at,
-            arrivals: BTreeMap::new(),
-            looked_at: 0,
-            orphans: 0,
-        }
-    }
-}
-
-impl Global {
-    fn before_anything() -> Self {
-        Self {
-            ledger: [0; 16],
-            identity: 0,
-            key_tag: [0; 8],
-            epoch: EpochName::FIRST,
-            accounts: Accounts::default(),
-            tokens: Tokens::default(),
-            next_number: 0,
-            released: (0, Head::default()),
-        }
+        Self { sequence: first - 1, head: cut_at, first, cut_at, ..Self::default() }
     }
 }
 

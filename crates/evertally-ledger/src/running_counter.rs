@@ -2,6 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::spec::CounterPlan;
+use evertally::internals::noise::copy_of;
 use evertally::{Counter, KeyedCounter, NoiseKey};
 use evertally_stream::Amount;
 
@@ -11,25 +12,19 @@ pub(crate) enum RunningCounter {
     Keyed(Box<KeyedCounter>),
 }
 
-/// A copy, as the library takes keys by value to make copies deliberate. It is wiped when the
-/// library drops it.
-fn copy(key: &NoiseKey) -> NoiseKey {
-    NoiseKey::from_bytes(*key.expose_bytes())
-}
-
 impl RunningCounter {
     pub(crate) fn new(counter_plan: &CounterPlan, key: &NoiseKey) -> Result<Self> {
         Ok(match counter_plan.lane_names() {
-            Some(_) => Self::Keyed(Box::new(KeyedCounter::new(counter_plan.plan(), copy(key))?)),
-            None => Self::Single(Box::new(Counter::new(counter_plan.plan(), copy(key))?)),
+            Some(_) => Self::Keyed(Box::new(KeyedCounter::new(counter_plan.plan(), copy_of(key))?)),
+            None => Self::Single(Box::new(Counter::new(counter_plan.plan(), copy_of(key))?)),
         })
     }
 
     pub(crate) fn resume(counter_plan: &CounterPlan, key: &NoiseKey, state: &[u8]) -> Result<Self> {
         let resumed = match counter_plan.lane_names() {
-            Some(_) => KeyedCounter::resume(counter_plan.plan(), copy(key), state)
+            Some(_) => KeyedCounter::resume(counter_plan.plan(), copy_of(key), state)
                 .map(|counter| Self::Keyed(Box::new(counter))),
-            None => Counter::resume(counter_plan.plan(), copy(key), state)
+            None => Counter::resume(counter_plan.plan(), copy_of(key), state)
                 .map(|counter| Self::Single(Box::new(counter))),
         };
         resumed.map_err(|error| Error::damaged(format!("the state of a counter cannot be used: {error}")))
@@ -39,10 +34,10 @@ impl RunningCounter {
     pub(crate) fn with_fresh_noise(&self, counter_plan: &CounterPlan, key: &NoiseKey) -> Result<Self> {
         Ok(match self {
             Self::Single(counter) => {
-                Self::Single(Box::new(counter.with_fresh_noise(counter_plan.plan(), copy(key))?))
+                Self::Single(Box::new(counter.with_fresh_noise(counter_plan.plan(), copy_of(key))?))
             }
             Self::Keyed(counter) => {
-                Self::Keyed(Box::new(counter.with_fresh_noise(counter_plan.plan(), copy(key))?))
+                Self::Keyed(Box::new(counter.with_fresh_noise(counter_plan.plan(), copy_of(key))?))
             }
         })
     }

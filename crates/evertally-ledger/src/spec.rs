@@ -12,7 +12,7 @@ pub(crate) use stored::StoredSpec;
 use crate::error::{Error, Result};
 use evertally::privacy::NoiseKind;
 use evertally::{BudgetSpec, Contribution, Horizon, Mechanism, Participation, Plan, PlanSpec, Shape, Unit};
-use evertally_stream::{BucketLength, Buckets, Clamp, KeySet, ParticipationLimits};
+use evertally_stream::{BucketLength, Buckets, Clamp, KeySet};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
@@ -78,7 +78,7 @@ pub struct CounterPlan {
     keys: Option<KeySet>,
     clamp: Option<Clamp>,
     buckets: Option<Buckets>,
-    limits: Option<ParticipationLimits>,
+    limits: Option<Participation>,
     tree_rmse: Option<f64>,
 }
 
@@ -125,7 +125,6 @@ impl Spec {
     /// # Errors
     /// If either is zero.
     pub fn persons(mut self, max_steps: u64, min_gap: u64) -> Result<Self> {
-        ParticipationLimits::new(max_steps, min_gap)?;
         self.plan.participation = Participation::at_most(max_steps, min_gap)?;
         self.bounds_persons = true;
         Ok(self)
@@ -230,10 +229,7 @@ impl Spec {
         let declared = self.declared_keys();
         let keys = if declared.is_empty() { None } else { Some(KeySet::stored(declared.iter().cloned())?) };
         let clamp = self.value_range().map(|range| Clamp::new(range.lo(), range.hi())).transpose()?;
-        let limits = self
-            .person_bound()
-            .map(|bound| ParticipationLimits::new(bound.max_steps(), bound.min_gap()))
-            .transpose()?;
+        let limits = self.person_bound();
         let (plan, tree_rmse) = self.known_plan(keys.as_ref())?;
         let plan = match self.noise_name {
             1 => plan.with_first_noise_name(),
@@ -366,7 +362,7 @@ impl CounterPlan {
         self.buckets.as_ref()
     }
 
-    pub(crate) fn limits(&self) -> Option<ParticipationLimits> {
+    pub(crate) fn limits(&self) -> Option<Participation> {
         self.limits
     }
 

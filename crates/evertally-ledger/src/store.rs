@@ -38,7 +38,7 @@ pub(crate) const CHUNKS: TableDefinition<'_, (u32, u64), &[u8]> = TableDefinitio
 const CACHE_BYTES: usize = 128 << 20;
 
 /// What every call of redb may fail with, as one of ours.
-pub(crate) fn failed(error: impl Into<redb::Error>) -> Error {
+fn failed(error: impl Into<redb::Error>) -> Error {
     match error.into() {
         redb::Error::Corrupted(reason) => Error::damaged(reason),
         redb::Error::DatabaseAlreadyOpen => Error::conflict("another process has this ledger open"),
@@ -66,12 +66,12 @@ impl Store {
         let database = open_checked(backend.clone())?;
         let store = Self { database: RwLock::new(Some(database)), backend };
         store.write(|transaction| {
-            transaction.open_table(META).map_err(failed)?;
-            transaction.open_table(JOURNAL).map_err(failed)?;
-            transaction.open_table(ARRIVALS).map_err(failed)?;
-            transaction.open_table(COUNTERS).map_err(failed)?;
-            transaction.open_table(PEOPLE).map_err(failed)?;
-            transaction.open_table(CHUNKS).map_err(failed)?;
+            transaction.open_table(META)?;
+            transaction.open_table(JOURNAL)?;
+            transaction.open_table(ARRIVALS)?;
+            transaction.open_table(COUNTERS)?;
+            transaction.open_table(PEOPLE)?;
+            transaction.open_table(CHUNKS)?;
             Ok(())
         })?;
         Ok(store)
@@ -79,10 +79,13 @@ impl Store {
 
     /// One transaction. When this returns, it is on the disk, all of it; where it fails, all of it
     /// or nothing is.
-    pub(crate) fn write(&self, work: impl FnOnce(&WriteTransaction) -> Result<()>) -> Result<()> {
+    pub(crate) fn write(
+        &self,
+        work: impl FnOnce(&WriteTransaction) -> std::result::Result<(), redb::Error>,
+    ) -> Result<()> {
         self.with(|database| {
             let transaction = database.begin_write().map_err(failed)?;
-            work(&transaction)?;
+            work(&transaction).map_err(failed)?;
             transaction.commit().map_err(failed)
         })
     }

@@ -34,8 +34,8 @@ impl Ledger {
             let (mut before, mut next) = ([0; 32], 0);
             let width = state.counter_plan.width() as u64;
             let (tail_first, released) = {
-                let standing = state.view.standing();
-                (standing.tail_first, standing.next_step)
+                let progress = state.view.progress();
+                (progress.tail_first, progress.next_step)
             };
             let broken = || Error::damaged(format!("the chain of releases of counter {number} breaks"));
             self.view.store.scan(CHUNKS, (*number, 0)..=(*number, u64::MAX), |(_, first), row| {

@@ -11,31 +11,34 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, header};
 use evertally_ledger::{Role, Token};
 
-const READ: u8 = 1;
-const INGEST: u8 = 2;
-const ADMIN: u8 = 4;
+const READ: u8 = 1 << Role::Read as u8;
+const INGEST: u8 = 1 << Role::Ingest as u8;
+const ADMIN: u8 = 1 << Role::Admin as u8;
 
 /// Any token.
-pub(crate) type Anyone = Bearer<{ READ | INGEST | ADMIN }>;
+pub(crate) type Anyone = Bearer<{ READ | INGEST }>;
 /// A token that may read releases.
-pub(crate) type Reader = Bearer<{ READ | ADMIN }>;
+pub(crate) type Reader = Bearer<READ>;
 /// A token that may record events.
-pub(crate) type Ingester = Bearer<{ INGEST | ADMIN }>;
+pub(crate) type Ingester = Bearer<INGEST>;
 /// A token that may do everything.
 pub(crate) type Administrator = Bearer<ADMIN>;
 
-/// A token with one of these roles.
-pub(crate) struct Bearer<const ROLES: u8>(pub(crate) Token);
+/// A token that may do what needs one of these roles.
+pub(crate) struct Bearer<const NEEDS: u8>(pub(crate) Token);
 
-impl<const ROLES: u8> FromRequestParts<App> for Bearer<ROLES> {
+impl<const NEEDS: u8> FromRequestParts<App> for Bearer<NEEDS> {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self> {
         let token = authenticate(&parts.headers, app)?;
-        if bit(token.role) & ROLES == 0 {
-            let message =
-                format!("this token's role is {}, but this request needs {}", name(token.role), names(ROLES));
-            return Err(Problem::forbidden(message));
+        if !may(token.role, NEEDS) {
+            let roles = Role::ALL.into_iter().filter(|role| may(*role, NEEDS)).map(|role| role.to_string());
+            let roles = roles.collect::<Vec<_>>().join(" or ");
+            return Err(Problem::forbidden(format!(
+                "this token's role is {}, but this request needs {roles}",
+                token.role
+            )));
         }
         app.check_rate(&token)?;
         Ok(Self(token))
@@ -61,25 +64,7 @@ fn authenticate(headers: &HeaderMap, app: &App) -> Result<Token> {
     }
 }
 
-fn bit(role: Role) -> u8 {
-    match role {
-        Role::Read => READ,
-        Role::Ingest => INGEST,
-        Role::Admin => ADMIN,
-    }
-}
-
-/// The name of a role.
-fn name(role: Role) -> &'static str {
-    match role {
-        Role::Read => "read",
-        Role::Ingest => "ingest",
-        Role::Admin => "admin",
-    }
-}
-
-fn names(roles: u8) -> String {
-    let all = [Role::Read, Role::Ingest, Role::Admin];
-    let names: Vec<&str> = all.into_iter().filter(|role| bit(*role) & roles != 0).map(name).collect();
-    names.join(" or ")
+/// Whether a role may do what needs one of these.
+fn may(role: Role, needs: u8) -> bool {
+    Role::ALL.into_iter().any(|needed| needs & (1 << needed as u8) != 0 && role.allows(needed))
 }

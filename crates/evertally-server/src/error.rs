@@ -236,8 +236,6 @@ fn field_of(parameter: &'static str) -> Option<&'static str> {
         "horizon" | "the number of steps" => Some("steps"),
         "a key" | "the set of keys" => Some("keys"),
         "the clamp" | "contribution" | "range" => Some("clamp"),
-        "the most steps of a person" => Some("max_steps"),
-        "the least gap between a person's steps" => Some("min_gap"),
         "window" | "decay" => Some("workload"),
         "start and grace" => Some("start"),
         phrase if phrase.contains(' ') => None,

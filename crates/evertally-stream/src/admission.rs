@@ -13,7 +13,9 @@
 //!    one that is too near;
 //! 5. *counted* otherwise. From then on its id is known and its person's step is spent.
 //!
-//! Nothing but a counted event changes what later events may do.
+//! Nothing but a counted event changes what later events may do. What closes a step is the exception:
+//! an event may do so under `--follow` ([`Follow`](crate::Follow)) and in streams of Spark, where any
+//! event with a person and a time moves the watermark.
 //!
 //! The order is written in four places, which must agree: the claims of one step here (`contest`),
 //! `PreparedEvent::order` in `evertally-ledger`, and `events.py` and `backfill.py` of the Python
@@ -33,13 +35,20 @@
 //! | the service (`evertally-ledger`) | at once, because every request has a durable answer: in the order of the rule within a JSON body or a part of an NDJSON body (at most 4,096 lines, or what came before a pause of a second), and these in the order of the journal. An event without a time has the time of its arrival. Ids are known by their keyed hashes, keys by their places, and ids are forgotten after a while |
 //!
 //! # Values
-//! A value is checked before anything is decided. Where values are summed:
+//! A face checks a value before it hands the event over. Where values are summed:
 //!
 //! | value | `count` | Spark | the service |
 //! |---|---|---|---|
 //! | missing | the run stops | the event is left out | it counts as 1, clamped |
 //! | NaN | the run stops | the event is left out | the request is refused: JSON has no such number |
 //! | infinite | the run stops | it is clamped | the request is refused, for the same reason |
+//!
+//! # Names
+//! Texts and integers are names. Decimals, booleans and times are none, because different ones may
+//! become equal. The service refuses an event without an id. A person of more than 256 bytes is
+//! unnamed there. Its counters of version 0.1 compare persons and ids with the whitespace around them.
+//! A text that is not Unicode is no name in Spark and in JSON lines. Elsewhere the file or the
+//! request is refused.
 //!
 //! # What the privacy argument needs
 //! Decisions 2 and 4 look only at events of the same person; without a bound on persons, decision 2
@@ -109,8 +118,9 @@ pub trait PersonStore {
 /// Decides on events, one by one, by the [rule](self) of this module.
 ///
 /// ```
-/// use evertally_stream::{Admission, ContributionBound, KnownIds, Outcome, ParticipationLimits};
-/// let bound = ContributionBound::new(ParticipationLimits::new(2, 1)?);
+/// use evertally::Participation;
+/// use evertally_stream::{Admission, ContributionBound, KnownIds, Outcome};
+/// let bound = ContributionBound::new(Participation::at_most(2, 1)?);
 /// let mut admission = Admission { ids: Some(KnownIds::default()), persons: Some(bound) };
 /// let mut decide = |person, id, step| admission.decide(Some((Some(person), id)), Some(person), Ok(step));
 /// assert_eq!(decide("p", "1", 4), Outcome::Counted { step: 4 });

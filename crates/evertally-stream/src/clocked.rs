@@ -127,16 +127,16 @@ impl Clocked {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::contribution::ParticipationLimits;
     use crate::gather::Gather;
     use crate::keys::KeySet;
+    use evertally::Participation;
     use proptest::prelude::*;
 
     const SECOND: i64 = 1_000_000;
 
     fn clocked(steps: u64, lag: &str) -> Clocked {
         let buckets = Buckets::new(0, "1s".parse().unwrap(), steps).unwrap();
-        Clocked::new(buckets, Rules::new(), lag.parse().unwrap(), 1 << 20).unwrap()
+        Clocked::new(buckets, Rules::default(), lag.parse().unwrap(), 1 << 20).unwrap()
     }
 
     fn at(time: i64) -> Event<'static> {
@@ -180,7 +180,7 @@ mod tests {
     #[test]
     fn a_lag_that_holds_too_many_buckets_open_is_refused() {
         let buckets = Buckets::new(0, "1s".parse().unwrap(), 1000).unwrap();
-        let with = |lag: &str, limit| Clocked::new(buckets, Rules::new(), lag.parse().unwrap(), limit);
+        let with = |lag: &str, limit| Clocked::new(buckets, Rules::default(), lag.parse().unwrap(), limit);
         assert!(with("10s", 24 * 16).is_ok());
         assert!(with("10s", 24 * 16 - 1).is_err());
         assert!(with("15250w", 1000 * 16).is_ok(), "there are no more buckets than steps");
@@ -195,10 +195,11 @@ mod tests {
             lag in 1_i64..4, k in 1_u64..4, b in 1_u64..4, bounded in any::<bool>(),
         ) {
             let buckets = Buckets::new(0, "1s".parse().unwrap(), 40).unwrap();
-            let mut rules = Rules::new().keys(KeySet::new(["0", "1", "2"]).unwrap());
-            if bounded {
-                rules = rules.bound(ParticipationLimits::new(k, b).unwrap());
-            }
+            let rules = Rules {
+                keys: Some(KeySet::new(["0", "1", "2"]).unwrap()),
+                limits: bounded.then(|| Participation::at_most(k, b).unwrap()),
+                ..Rules::default()
+            };
             let mut gather = Gather::new(buckets, rules.clone(), 1 << 20).unwrap();
             let lag_length = BucketLength::from_micros(lag * SECOND).unwrap();
             let mut live = Clocked::new(buckets, rules, lag_length, 1 << 20).unwrap();

@@ -15,6 +15,7 @@
 //! where ids are compared as well: at most k − 1 of them can be duplicates, because no more have
 //! counted before. The name of the person is held once per step, and for ever once they have
 //! counted. An event is placed among the k claims of its person in O(log k) comparisons.
+//! A preview looks at every step with claims before the event's.
 
 mod claims;
 
@@ -90,6 +91,7 @@ impl Contest {
         };
         let max_claims =
             self.rules.limits.filter(|_| self.rules.has_ids).map_or(1, |limits| limits.max_steps());
+        let max_claims = usize::try_from(max_claims).unwrap_or(usize::MAX);
         let key = given_name(event.key).map(Into::into);
         let claim = Claim { time: event.time, id: id.map(Into::into), key, amount };
         let claims = self.open.entry(step).or_default();

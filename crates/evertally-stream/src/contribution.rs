@@ -1,7 +1,7 @@
 //! How much one person may contribute, and which ids are known: the stores of admission in memory.
 
 use crate::admission::{IdStore, PersonStore};
-use crate::error::{Error, Result};
+use evertally::Participation;
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher, RandomState};
 
@@ -12,14 +12,14 @@ use std::hash::{BuildHasher, RandomState};
 /// Memory: 8 bytes per counted step, and one table entry with its name per person.
 #[derive(Clone)]
 pub struct ContributionBound {
-    limits: ParticipationLimits,
+    limits: Participation,
     counted: HashMap<Box<str>, Vec<u64>>,
 }
 
 impl ContributionBound {
     /// A bound before the first event.
     #[must_use]
-    pub fn new(limits: ParticipationLimits) -> Self {
+    pub fn new(limits: Participation) -> Self {
         Self { limits, counted: HashMap::new() }
     }
 
@@ -36,7 +36,7 @@ impl PersonStore for ContributionBound {
 
     fn admit(&mut self, person: &str, step: u64) -> bool {
         match self.counted.get_mut(person) {
-            Some(steps) => self.limits.admit(steps, step),
+            Some(steps) => admit_step(self.limits, steps, step),
             None => {
                 self.counted.insert(person.into(), vec![step]);
                 true
@@ -73,48 +73,19 @@ impl IdStore for KnownIds {
 }
 
 /// The rule of [`ContributionBound`] for one person, for callers that keep the persons themselves.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ParticipationLimits {
-    max_steps: usize,
-    min_gap: u64,
-}
-
-impl ParticipationLimits {
-    /// At most `max_steps` steps, any two of them at least `min_gap` apart (1: any two different
-    /// steps).
-    ///
-    /// # Errors
-    /// [`evertally::Error::BadParameter`] if either is zero.
-    pub fn new(max_steps: u64, min_gap: u64) -> Result<Self> {
-        if max_steps == 0 {
-            return Err(Error::bad("the most steps of a person", "at least 1", max_steps));
-        }
-        if min_gap == 0 {
-            return Err(Error::bad("the least gap between a person's steps", "at least 1", min_gap));
-        }
-        let max_steps = usize::try_from(max_steps).unwrap_or(usize::MAX);
-        Ok(Self { max_steps, min_gap })
+/// Whether an event in this step counts, for a person who has counted in these steps, in order; if
+/// so, the step is put among them.
+pub fn admit_step(limits: Participation, steps: &mut Vec<u64>, step: u64) -> bool {
+    // Only the two beside the new one can be too near. A gap of at least one also refuses a second
+    // event in the same step.
+    let place = steps.partition_point(|&at| at < step);
+    let beside = &steps[place.saturating_sub(1)..steps.len().min(place + 1)];
+    let allowed = (steps.len() as u64) < limits.max_steps()
+        && beside.iter().all(|&at| at.abs_diff(step) >= limits.min_gap());
+    if allowed {
+        steps.insert(place, step);
     }
-
-    /// The most steps of a person.
-    pub(crate) fn max_steps(&self) -> usize {
-        self.max_steps
-    }
-
-    /// Whether an event in this step counts, for a person who has counted in these steps, in order;
-    /// if so, the step is put among them.
-    pub fn admit(&self, steps: &mut Vec<u64>, step: u64) -> bool {
-        // Only the two beside the new one can be too near. A gap of at least one also refuses a
-        // second event in the same step.
-        let place = steps.partition_point(|&at| at < step);
-        let beside = &steps[place.saturating_sub(1)..steps.len().min(place + 1)];
-        let allowed =
-            steps.len() < self.max_steps && beside.iter().all(|&at| at.abs_diff(step) >= self.min_gap);
-        if allowed {
-            steps.insert(place, step);
-        }
-        allowed
-    }
+    allowed
 }
 
 #[cfg(test)]
@@ -123,7 +94,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn bound(k: u64, b: u64) -> ContributionBound {
-        ContributionBound::new(ParticipationLimits::new(k, b).unwrap())
+        ContributionBound::new(Participation::at_most(k, b).unwrap())
     }
 
     #[test]
@@ -136,8 +107,8 @@ mod tests {
 
     #[test]
     fn zero_is_refused() {
-        assert!(ParticipationLimits::new(0, 1).is_err());
-        assert!(ParticipationLimits::new(1, 0).is_err());
+        assert!(Participation::at_most(0, 1).is_err());
+        assert!(Participation::at_most(1, 0).is_err());
     }
 
     proptest! {

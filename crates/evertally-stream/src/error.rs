@@ -40,12 +40,6 @@ pub enum Error {
         /// Bytes that it may take.
         limit: u64,
     },
-    /// A saved state that is damaged, or belongs to other limits or another key.
-    #[error("saved state refused: {reason}")]
-    BadState {
-        /// What does not fit.
-        reason: &'static str,
-    },
 }
 
 /// On which side of the declared range a time fell.
@@ -74,7 +68,6 @@ impl Error {
             Self::Library(error) => error.class(),
             Self::HorizonSpent { .. } => ErrorClass::HorizonSpent,
             Self::TooCostly { .. } => ErrorClass::Unsupported,
-            Self::BadState { .. } => ErrorClass::BadState,
             _ => ErrorClass::BadParameter,
         }
     }

@@ -12,20 +12,22 @@ use crate::rules::{Event, Rules};
 ///
 /// One bucket is open at a time. It is closed when an event of a later bucket counts, or when
 /// [`Follow::advance_to`] says that time has passed. From then on it never changes, and an event
-/// that belongs to it is refused as [`Outcome::Late`]. Events that do not count move nothing. The
+/// that belongs to it is refused as [`Outcome::Late`]. An event moves something only if an event
+/// of its person and step counts. The
 /// events of the open bucket are decided when it closes, by time and then by content
 /// ([`admission`](crate::admission)). An event of a later bucket that would not count now, but may
 /// yet, waits for its bucket and closes nothing: another event of the open bucket can still take
 /// the place of the one that it is a copy of.
 ///
 /// Memory: one total per key, the events of the open bucket that compete, and the events of later
-/// buckets that wait.
+/// buckets that wait. Cost: an event of a later bucket is compared with those that wait before it, so
+/// n copies that one person sends for n buckets cost n² / 2 look-ups.
 ///
 /// # What must hold
 /// Which event arrives first decides which one is late. If one person can send an event of a much
 /// later bucket, that event closes the open bucket and makes the stragglers late, so a total can
 /// move by more than that event's own share. An event past the declared range does the same to all
-/// buckets if the caller ends at it, so a caller asks [`Follow::may_count`] first. The stated
+/// buckets if the caller ends at it, so a caller asks [`Follow::would_count`] first. The stated
 /// guarantee is for events that arrive in the order of their times, or whose arrival is public. A
 /// caller who cannot promise either lets a clock close the buckets: [`Clocked`](crate::Clocked).
 #[derive(Clone)]
@@ -101,7 +103,7 @@ impl Follow {
     /// closed now. An event past the range says that all buckets are over only if it would: one
     /// that cannot count moves nothing.
     #[must_use]
-    pub fn may_count(&self, event: &Event<'_>) -> bool {
+    pub fn would_count(&self, event: &Event<'_>) -> bool {
         self.contest.preview(event, self.buckets.step_in_any_range(event.time)).is_counted()
     }
 
@@ -140,9 +142,9 @@ impl Follow {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::contribution::ParticipationLimits;
     use crate::gather::Gather;
     use crate::keys::KeySet;
+    use evertally::Participation;
     use proptest::prelude::*;
 
     const SECOND: i64 = 1_000_000;
@@ -161,7 +163,7 @@ mod tests {
 
     #[test]
     fn a_later_event_closes_and_a_straggler_is_late() {
-        let mut follow = Follow::new(five_seconds(), Rules::new());
+        let mut follow = Follow::new(five_seconds(), Rules::default());
         assert_eq!(plain(follow.push(&at(0)).unwrap().closed), []);
         assert_eq!(plain(follow.push(&at(0)).unwrap().closed), []);
         assert_eq!(plain(follow.push(&at(3)).unwrap().closed), [(0, 2.0), (1, 0.0), (2, 0.0)]);
@@ -174,7 +176,7 @@ mod tests {
 
     #[test]
     fn time_moves_when_told() {
-        let mut follow = Follow::new(five_seconds(), Rules::new());
+        let mut follow = Follow::new(five_seconds(), Rules::default());
         assert_eq!(plain(follow.advance_to(SECOND - 1)), []);
         assert_eq!(plain(follow.advance_to(SECOND)), [(0, 0.0)]);
         assert_eq!(plain(follow.advance_to(0)), []);
@@ -185,7 +187,7 @@ mod tests {
 
     #[test]
     fn an_event_that_does_not_count_moves_nothing() {
-        let rules = Rules::new().bound(ParticipationLimits::new(1, 1).unwrap());
+        let rules = Rules { limits: Some(Participation::at_most(1, 1).unwrap()), ..Rules::default() };
         let mut follow = Follow::new(five_seconds(), rules);
         let of = |person, second| Event { person, ..at(second) };
         assert!(follow.push(&of(Some("p1"), 0)).unwrap().outcome.is_none());
@@ -202,7 +204,8 @@ mod tests {
     /// of the same person took the step, and neither the event nor its copy counted.
     #[test]
     fn a_copy_of_an_event_that_does_not_count_in_the_end_does() {
-        let rules = Rules::new().bound(ParticipationLimits::new(2, 1).unwrap()).drop_duplicates();
+        let rules =
+            Rules { limits: Some(Participation::at_most(2, 1).unwrap()), has_ids: true, ..Rules::default() };
         let at = |id, time| Event { time, person: Some("p"), id: Some(id), ..Event::default() };
         let events = [at("A", 500_000), at("A", 4 * SECOND), at("B", 100_000)];
         for order in [[0, 1, 2], [1, 0, 2], [2, 0, 1], [0, 2, 1]] {
@@ -221,18 +224,19 @@ mod tests {
     /// Any event past the range ended a followed run, even a copy or one of a person over the bound.
     #[test]
     fn an_event_past_the_range_ends_it_only_if_it_would_count() {
-        let rules = Rules::new().bound(ParticipationLimits::new(2, 3).unwrap()).drop_duplicates();
+        let rules =
+            Rules { limits: Some(Participation::at_most(2, 3).unwrap()), has_ids: true, ..Rules::default() };
         let mut follow = Follow::new(five_seconds(), rules);
         let at = |person, id, second| Event { person, id, ..at(second) };
         let [p, q] = [Some("p"), Some("q")];
         for (person, id, second) in [(p, Some("1"), 0), (p, Some("2"), 3), (q, Some("1"), 3)] {
             follow.push(&at(person, id, second)).unwrap();
         }
-        assert!(!follow.may_count(&at(p, Some("3"), 9)), "p has counted in two steps");
-        assert!(!follow.may_count(&at(q, Some("1"), 9)), "a copy");
-        assert!(!follow.may_count(&at(q, Some("2"), 5)), "too near");
-        assert!(!follow.may_count(&at(None, Some("2"), 9)), "nobody's");
-        assert!(follow.may_count(&at(q, Some("2"), 6)));
+        assert!(!follow.would_count(&at(p, Some("3"), 9)), "p has counted in two steps");
+        assert!(!follow.would_count(&at(q, Some("1"), 9)), "a copy");
+        assert!(!follow.would_count(&at(q, Some("2"), 5)), "too near");
+        assert!(!follow.would_count(&at(None, Some("2"), 9)), "nobody's");
+        assert!(follow.would_count(&at(q, Some("2"), 6)));
     }
 
     proptest! {
@@ -243,10 +247,11 @@ mod tests {
         ) {
             events.sort_unstable();
             let buckets = Buckets::new(0, "1s".parse().unwrap(), 40).unwrap();
-            let mut rules = Rules::new().keys(KeySet::new(["0", "1", "2"]).unwrap());
-            if bounded {
-                rules = rules.bound(ParticipationLimits::new(k, b).unwrap());
-            }
+            let rules = Rules {
+                keys: Some(KeySet::new(["0", "1", "2"]).unwrap()),
+                limits: bounded.then(|| Participation::at_most(k, b).unwrap()),
+                ..Rules::default()
+            };
             let mut gather = Gather::new(buckets, rules.clone(), 1 << 20).unwrap();
             let mut follow = Follow::new(buckets, rules);
             let mut followed = Vec::new();

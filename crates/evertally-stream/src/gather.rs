@@ -120,7 +120,7 @@ mod tests {
 
     #[test]
     fn empty_buckets_close_with_zero() {
-        let mut gather = Gather::new(three_buckets(), Rules::new(), 1 << 20).unwrap();
+        let mut gather = Gather::new(three_buckets(), Rules::default(), 1 << 20).unwrap();
         assert_eq!(
             gather.push(&Event { time: 2_500_000, ..Event::default() }),
             Ok(Some(Outcome::Counted { step: 2 }))
@@ -131,19 +131,18 @@ mod tests {
 
     #[test]
     fn a_table_over_the_limit_is_refused() {
-        let keys = KeySet::new(["a"]).unwrap();
-        let rules = Rules::new().keys(keys);
+        let rules = Rules { keys: Some(KeySet::new(["a"]).unwrap()), ..Rules::default() };
         assert!(Gather::new(three_buckets(), rules.clone(), 96).is_ok());
         assert!(Gather::new(three_buckets(), rules, 95).is_err());
         let endless = Buckets::new(0, crate::BucketLength::from_micros(1).unwrap(), 1 << 61).unwrap();
-        assert!(Gather::new(endless, Rules::new(), u64::MAX).is_err());
+        assert!(Gather::new(endless, Rules::default(), u64::MAX).is_err());
     }
 
     /// Such a total was refused when totals were handed on as doubles.
     #[test]
     fn a_total_past_two_to_the_53_is_exact() {
-        let clamp = Clamp::new(0.0, 9e15).unwrap();
-        let mut gather = Gather::new(three_buckets(), Rules::new().clamp(clamp), 1 << 20).unwrap();
+        let rules = Rules { clamp: Some(Clamp::new(0.0, 9e15).unwrap()), ..Rules::default() };
+        let mut gather = Gather::new(three_buckets(), rules, 1 << 20).unwrap();
         for value in [9e15, 9e15, 0.25, 1.0] {
             assert!(gather.push(&Event { value: Some(value), ..Event::default() }).is_ok());
         }
@@ -153,7 +152,7 @@ mod tests {
 
     #[test]
     fn an_event_in_error_spends_nothing() {
-        let rules = Rules::new().clamp(Clamp::new(0.0, 5.0).unwrap()).drop_duplicates();
+        let rules = Rules { clamp: Some(Clamp::new(0.0, 5.0).unwrap()), has_ids: true, ..Rules::default() };
         let mut gather = Gather::new(three_buckets(), rules, 1 << 20).unwrap();
         let event = Event { id: Some("1"), value: Some(f64::NAN), ..Event::default() };
         assert!(gather.push(&event).is_err());
@@ -169,9 +168,8 @@ mod tests {
         ) {
             let names = ["a", "b", "c", "undeclared"];
             let gathered = |events: &[(i64, usize, f64)]| {
-                let rules = Rules::new()
-                    .keys(KeySet::new(["a", "b", "c"]).unwrap())
-                    .clamp(Clamp::new(-1e5, 1e5).unwrap());
+                let keys = Some(KeySet::new(["a", "b", "c"]).unwrap());
+                let rules = Rules { keys, clamp: Some(Clamp::new(-1e5, 1e5).unwrap()), ..Rules::default() };
                 let mut gather = Gather::new(three_buckets(), rules, 1 << 20).unwrap();
                 for &(time, key, value) in events {
                     let event = Event { time, key: Some(names[key]), value: Some(value), ..Event::default() };

@@ -4,7 +4,8 @@
 //! gives its only visitor away. So the set is declared beforehand, every declared key is released
 //! at every step, and what was not declared is counted under `other`.
 //!
-//! Keys are compared as names ([`given_name`]): the whitespace around them does not matter.
+//! Keys of events are compared as names ([`given_name`]): the whitespace around them does not
+//! matter. So a declared key must not have any.
 
 use crate::error::{Error, Result};
 use crate::names::given_name;
@@ -24,34 +25,26 @@ impl KeySet {
     /// The declared keys. `other` is added at the end unless it was declared in a place of its own.
     ///
     /// # Errors
-    /// [`evertally::Error::BadParameter`] without a key, for a blank one, and for one that is declared twice.
-    pub fn new<I>(declared: I) -> Result<Self>
-    where
-        I: IntoIterator,
-        I::Item: Into<String>,
-    {
-        Self::of(declared, given_name)
+    /// [`evertally::Error::BadParameter`] without a key, for a blank one, for one with whitespace
+    /// around it, and for one that is declared twice.
+    pub fn new(declared: impl IntoIterator<Item: Into<String>>) -> Result<Self> {
+        let declared: Vec<String> = declared.into_iter().map(Into::into).collect();
+        let is_name = |text: &String| given_name(Some(text)) == Some(text);
+        if let Some(place) = declared.iter().position(|text| !is_name(text)) {
+            // Identified by position, because names may be confidential.
+            let got = format!("another one in place {}, counted from 1", place + 1);
+            return Err(Error::bad("a key", "a name without whitespace around it", got));
+        }
+        Self::stored(declared)
     }
 
-    /// Keys that were declared before they were compared as names, so two may differ in whitespace
-    /// alone. The first of them takes the events of both.
+    /// Keys that were declared before they were compared as names. They may have whitespace around
+    /// them, and two may differ in it alone. The first of them takes the events of both.
     ///
     /// # Errors
-    /// Those of [`KeySet::new`].
-    pub fn stored<I>(declared: I) -> Result<Self>
-    where
-        I: IntoIterator,
-        I::Item: Into<String>,
-    {
-        Self::of(declared, |text| text)
-    }
-
-    /// Keys that are told apart by what `distinct` makes of them.
-    fn of<I>(declared: I, distinct: fn(Option<&str>) -> Option<&str>) -> Result<Self>
-    where
-        I: IntoIterator,
-        I::Item: Into<String>,
-    {
+    /// [`evertally::Error::BadParameter`] without a key, for a blank one, and for one that is
+    /// declared twice.
+    pub fn stored(declared: impl IntoIterator<Item: Into<String>>) -> Result<Self> {
         let mut set = Self { names: Vec::new(), index: HashMap::new() };
         let mut places = HashMap::new();
         for name in declared {
@@ -59,7 +52,7 @@ impl KeySet {
             let Some(key) = given_name(Some(&name)) else {
                 return Err(Error::bad("a key", "a name that is not empty", "one of nothing but spaces"));
             };
-            if let Some(earlier) = places.insert(distinct(Some(&name)).map(str::to_owned), number) {
+            if let Some(earlier) = places.insert(name.clone(), number) {
                 // Identified by position, because names may be confidential.
                 let got =
                     format!("number {} of them like number {}, counted from 1", number + 1, earlier + 1);
@@ -112,10 +105,12 @@ mod tests {
 
     #[test]
     fn the_whitespace_around_a_key_does_not_matter() {
-        let keys = KeySet::new(["north", " south\t"]).unwrap();
-        assert_eq!(keys.names(), ["north", " south\t", "other"]);
+        let keys = KeySet::new(["north", "south"]).unwrap();
         assert_eq!([" north", "north\u{2003}", "south"].map(|key| keys.position(key)), [0, 0, 1]);
-        assert!(KeySet::new(["north", "north "]).is_err());
+        let refusal = KeySet::new(["north", "south\t"]).unwrap_err().to_string();
+        let expected =
+            "a key must be a name without whitespace around it, got another one in place 2, counted from 1";
+        assert_eq!(refusal, expected);
         // A ledger of version 0.1 that declared both can still be opened.
         let keys = KeySet::stored(["north", "north "]).unwrap();
         assert_eq!((keys.names().len(), keys.position("north ")), (3, 0));

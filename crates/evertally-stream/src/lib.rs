@@ -45,7 +45,7 @@ pub use amount::{Amount, Clamp};
 pub use buckets::{BucketLength, Buckets};
 pub use clocked::Clocked;
 pub use closed::{ClosedStep, ClosedSteps};
-pub use contribution::{ContributionBound, KnownIds, ParticipationLimits};
+pub use contribution::{ContributionBound, KnownIds, admit_step};
 pub use definition::{Closing, Columns, Definition, Precedence};
 pub use error::{Error, Result, Side};
 pub use follow::{Follow, PushAnswer};

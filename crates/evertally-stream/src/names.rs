@@ -2,12 +2,13 @@
 //!
 //! **Definition.** The name of a person, an id or a key is the text without the whitespace around
 //! it, in Unicode's sense. A text of nothing but whitespace is no name. Every face calls this
-//! function and no reader trims by itself, so all of them draw the line in one place.
+//! function and no reader trims by itself, so all of them draw the line in one place. Spark trims the
+//! same characters in an expression of its own.
 //!
-//! **Guarantee.** `"ann"` and `"ann "` are one person everywhere. Nothing without a name is
-//! somebody: two events without a person may be two people's. If they shared the contribution bound
-//! of one empty name, removing one would let the other in, and one person's change would be a
-//! replacement at another step. That costs more than the plan accounts for.
+//! **Guarantee.** `"ann"` and `"ann "` are one person, except in ledgers of version 0.1. Nothing
+//! without a name is somebody: two events without a person may be two people's. If they shared the
+//! contribution bound of one empty name, removing one would let the other in, and one person's
+//! change would be a replacement at another step. That costs more than the plan accounts for.
 
 /// The name in a text, if there is one.
 ///

@@ -35,18 +35,15 @@
 
 use std::collections::HashMap;
 
-use evertally::NoiseKey;
 use evertally::internals::noise::{KeyedNoise, LaneTag, Tagger};
+use evertally::internals::saved_form::{self, Reader, cut_short};
+use evertally::{NoiseKey, Participation};
 
 use crate::admission::PersonStore;
-use crate::contribution::ParticipationLimits;
-use crate::error::{Error, Result};
+use crate::contribution::admit_step;
+use crate::error::Result;
 
-const MAGIC: &[u8; 4] = b"EVTP";
-const VERSION: u8 = 1;
-
-/// Bytes around the records of persons.
-const FRAME: usize = 4 + 1 + 8 + 8 + 8 + 8 + 32;
+const MAGIC: [u8; 4] = *b"EVTP";
 
 /// A record is no shorter: a tag, the number of steps, and one of them.
 const MIN_RECORD: usize = 11 + 1 + 1;
@@ -68,9 +65,7 @@ const LABEL: &[u8] = b"evertally participants 1";
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Participants {
-    limits: ParticipationLimits,
-    max_steps: u64,
-    min_gap: u64,
+    limits: Participation,
     key_tag: [u8; 8],
     tagger: Tagger,
     counted: HashMap<LaneTag, Vec<u64>>,
@@ -84,9 +79,7 @@ impl Participants {
     /// [`evertally::Error::BadParameter`] if either is zero.
     pub fn new(max_steps: u64, min_gap: u64, key: &NoiseKey) -> Result<Self> {
         Ok(Self {
-            limits: ParticipationLimits::new(max_steps, min_gap)?,
-            max_steps,
-            min_gap,
+            limits: Participation::at_most(max_steps, min_gap)?,
             key_tag: key.tag(),
             tagger: KeyedNoise::gaussian(key.stream(LABEL)).tagger(),
             counted: HashMap::new(),
@@ -99,11 +92,9 @@ impl Participants {
         let mut records: Vec<([u8; 11], &[u64])> =
             self.counted.iter().map(|(tag, steps)| (tag.to_bytes(), steps.as_slice())).collect();
         records.sort_unstable_by_key(|(tag, _)| *tag);
-        let mut bytes = Vec::with_capacity(FRAME + records.len() * (MIN_RECORD + 2));
-        bytes.extend(MAGIC);
-        bytes.push(VERSION);
-        bytes.extend(self.max_steps.to_le_bytes());
-        bytes.extend(self.min_gap.to_le_bytes());
+        let mut bytes = saved_form::start(MAGIC, records.len() * (MIN_RECORD + 2));
+        bytes.extend(self.limits.max_steps().to_le_bytes());
+        bytes.extend(self.limits.min_gap().to_le_bytes());
         bytes.extend(self.key_tag);
         bytes.extend((records.len() as u64).to_le_bytes());
         for (tag, steps) in records {
@@ -115,30 +106,18 @@ impl Participants {
                 before = step;
             }
         }
-        let hash = blake3::hash(&bytes);
-        bytes.extend(hash.as_bytes());
-        bytes
+        saved_form::seal(bytes)
     }
 
     /// Continues from a saved state.
     ///
     /// # Errors
-    /// [`Error::BadState`] if the state is damaged or belongs to other limits or another key;
-    /// [`evertally::Error::BadParameter`] as [`Participants::new`].
+    /// [`evertally::Error::BadState`] if the state is damaged or belongs to other limits or another
+    /// key; [`evertally::Error::BadParameter`] as [`Participants::new`].
     pub fn resume(max_steps: u64, min_gap: u64, key: &NoiseKey, state: &[u8]) -> Result<Self> {
         let mut persons = Self::new(max_steps, min_gap, key)?;
-        let refuse = |reason| Err(Error::BadState { reason });
-        let (content, hash) = state.split_last_chunk::<32>().ok_or(DAMAGED)?;
-        let mut reader = Reader(content);
-        if reader.take::<4>()? != *MAGIC {
-            return refuse("it is not the state of a bound on persons");
-        }
-        if reader.take::<1>()? != [VERSION] {
-            return refuse("it has a format that this version does not read");
-        }
-        if blake3::hash(content) != *hash {
-            return Err(DAMAGED);
-        }
+        let refuse = |reason| Err(evertally::Error::BadState { reason }.into());
+        let mut reader = saved_form::unseal(MAGIC, "it is not the state of a bound on persons", state)?;
         if [reader.word()?, reader.word()?] != [max_steps, min_gap] {
             return refuse("it belongs to other limits on a person's steps");
         }
@@ -147,19 +126,20 @@ impl Participants {
         }
         let count = reader.word()?;
         // Looked at before anything is allocated for it.
-        if count > (reader.0.len() / MIN_RECORD) as u64 {
-            return Err(DAMAGED);
+        if count > (reader.left() / MIN_RECORD) as u64 {
+            return Err(cut_short().into());
         }
         persons.counted.reserve(count as usize);
         let mut before = None;
         for _ in 0..count {
             let tag = reader.take::<11>()?;
             if before.replace(tag).is_some_and(|before| before >= tag) {
-                return Err(DAMAGED);
+                return Err(cut_short().into());
             }
-            persons.counted.insert(LaneTag::from_bytes(tag), reader.steps(max_steps, min_gap)?);
+            persons.counted.insert(LaneTag::from_bytes(tag), steps(&mut reader, max_steps, min_gap)?);
         }
-        if reader.0.is_empty() { Ok(persons) } else { Err(DAMAGED) }
+        reader.end()?;
+        Ok(persons)
     }
 }
 
@@ -168,7 +148,7 @@ impl PersonStore for Participants {
 
     fn admit(&mut self, person: &str, step: u64) -> bool {
         let tag = self.tagger.tag(person.as_bytes());
-        self.limits.admit(self.counted.entry(tag).or_default(), step)
+        admit_step(self.limits, self.counted.entry(tag).or_default(), step)
     }
 }
 
@@ -179,8 +159,6 @@ impl std::fmt::Debug for Participants {
     }
 }
 
-const DAMAGED: Error = Error::BadState { reason: "it is damaged or cut short" };
-
 /// Writes a number in groups of seven bits.
 fn put(bytes: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
@@ -190,53 +168,38 @@ fn put(bytes: &mut Vec<u8>, mut number: u64) {
     bytes.push(number as u8);
 }
 
-/// Reads a state from its start.
-struct Reader<'a>(&'a [u8]);
-
-impl Reader<'_> {
-    fn take<const N: usize>(&mut self) -> Result<[u8; N]> {
-        let (taken, rest) = self.0.split_first_chunk::<N>().ok_or(DAMAGED)?;
-        self.0 = rest;
-        Ok(*taken)
-    }
-
-    fn word(&mut self) -> Result<u64> {
-        self.take().map(u64::from_le_bytes)
-    }
-
-    /// A number in groups of seven bits, in its shortest form.
-    fn number(&mut self) -> Result<u64> {
-        let mut number = 0_u64;
-        for shift in (0..u64::BITS).step_by(7) {
-            let [group] = self.take()?;
-            let bits = u64::from(group & 0x7f);
-            // The tenth group has room for one bit.
-            if bits << shift >> shift != bits || (group == 0 && shift > 0) {
-                return Err(DAMAGED);
-            }
-            number |= bits << shift;
-            if group & 0x80 == 0 {
-                return Ok(number);
-            }
+/// Reads a number in groups of seven bits, in its shortest form.
+fn number(reader: &mut Reader<'_>) -> evertally::Result<u64> {
+    let mut number = 0_u64;
+    for shift in (0..u64::BITS).step_by(7) {
+        let [group] = reader.take()?;
+        let bits = u64::from(group & 0x7f);
+        // The tenth group has room for one bit.
+        if bits << shift >> shift != bits || (group == 0 && shift > 0) {
+            return Err(cut_short());
         }
-        Err(DAMAGED)
+        number |= bits << shift;
+        if group & 0x80 == 0 {
+            return Ok(number);
+        }
     }
+    Err(cut_short())
+}
 
-    /// The steps of a person: some, in order, and within the limits.
-    fn steps(&mut self, max_steps: u64, min_gap: u64) -> Result<Vec<u64>> {
-        let count = self.number()?;
-        if count == 0 || count > max_steps || count > self.0.len() as u64 {
-            return Err(DAMAGED);
-        }
-        let mut steps = vec![self.number()?];
-        steps.reserve_exact(count as usize - 1);
-        for last in 0..count as usize - 1 {
-            let gap = self.number()?;
-            let step = steps[last].checked_add(gap).filter(|_| gap >= min_gap);
-            steps.push(step.ok_or(DAMAGED)?);
-        }
-        Ok(steps)
+/// Reads the steps of a person: some, in order, and within the limits.
+fn steps(reader: &mut Reader<'_>, max_steps: u64, min_gap: u64) -> evertally::Result<Vec<u64>> {
+    let count = number(reader)?;
+    if count == 0 || count > max_steps || count > reader.left() as u64 {
+        return Err(cut_short());
     }
+    let mut steps = vec![number(reader)?];
+    steps.reserve_exact(count as usize - 1);
+    for last in 0..count as usize - 1 {
+        let gap = number(reader)?;
+        let step = steps[last].checked_add(gap).filter(|_| gap >= min_gap);
+        steps.push(step.ok_or_else(cut_short)?);
+    }
+    Ok(steps)
 }
 
 #[cfg(test)]

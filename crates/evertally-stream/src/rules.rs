@@ -2,9 +2,10 @@
 
 use crate::admission::Admission;
 use crate::amount::{Amount, Clamp};
-use crate::contribution::{ContributionBound, KnownIds, ParticipationLimits};
+use crate::contribution::{ContributionBound, KnownIds};
 use crate::error::Result;
 use crate::keys::KeySet;
+use evertally::Participation;
 
 /// One raw event. No `Debug`: everything in it is private.
 #[derive(Clone, Copy, Default)]
@@ -25,47 +26,17 @@ pub struct Event<'a> {
 /// total.
 #[derive(Clone, Default)]
 pub struct Rules {
-    keys: Option<KeySet>,
-    clamp: Option<Clamp>,
-    pub(crate) limits: Option<ParticipationLimits>,
-    pub(crate) has_ids: bool,
+    /// One total for each key of this set.
+    pub keys: Option<KeySet>,
+    /// Events count for their clamped value; an event without a value counts as one, clamped.
+    pub clamp: Option<Clamp>,
+    /// Persons are bounded.
+    pub limits: Option<Participation>,
+    /// A second event with the id of one that counted is dropped: copies of an event are the event.
+    pub has_ids: bool,
 }
 
 impl Rules {
-    /// Every event counts as one under a single total.
-    #[must_use]
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// One total for each key of this set.
-    #[must_use]
-    pub fn keys(mut self, keys: KeySet) -> Self {
-        self.keys = Some(keys);
-        self
-    }
-
-    /// Events count for their clamped value; an event without a value counts as one, clamped.
-    #[must_use]
-    pub fn clamp(mut self, clamp: Clamp) -> Self {
-        self.clamp = Some(clamp);
-        self
-    }
-
-    /// Persons are bounded.
-    #[must_use]
-    pub fn bound(mut self, limits: ParticipationLimits) -> Self {
-        self.limits = Some(limits);
-        self
-    }
-
-    /// A second event with the id of one that counted is dropped: copies of an event are the event.
-    #[must_use]
-    pub fn drop_duplicates(mut self) -> Self {
-        self.has_ids = true;
-        self
-    }
-
     /// The number of totals in each step.
     #[must_use]
     pub fn width(&self) -> usize {

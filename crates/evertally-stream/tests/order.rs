@@ -5,9 +5,9 @@
 
 #![allow(clippy::unwrap_used)]
 
+use evertally::Participation;
 use evertally_stream::{
-    BucketLength, Buckets, Clocked, ClosedStep, Event, Follow, Gather, KeySet, ParticipationLimits, Rules,
-    given_name,
+    BucketLength, Buckets, Clocked, ClosedStep, Event, Follow, Gather, KeySet, Rules, given_name,
 };
 use proptest::prelude::*;
 
@@ -42,11 +42,8 @@ fn buckets() -> Buckets {
 }
 
 fn rules((bound, has_ids): Declared) -> Rules {
-    let mut rules = Rules::new().keys(KeySet::new(["x"]).unwrap());
-    if let Some((k, b)) = bound {
-        rules = rules.bound(ParticipationLimits::new(k, b).unwrap());
-    }
-    if has_ids { rules.drop_duplicates() } else { rules }
+    let limits = bound.map(|(k, b)| Participation::at_most(k, b).unwrap());
+    Rules { keys: Some(KeySet::new(["x"]).unwrap()), limits, has_ids, ..Rules::default() }
 }
 
 type Totals = Vec<[f64; 2]>;

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 use evertally::{Budget, Mechanism, Participation, Plan, Spend};
-use evertally_stream::{Buckets, Event, Gather, ParticipationLimits, Rules, given_name};
+use evertally_stream::{Buckets, Event, Gather, Rules, given_name};
 
 const EPSILON: f64 = 1.0;
 const DELTA: f64 = 1e-6;
@@ -26,7 +26,7 @@ enum Rule {
 
 fn totals(arrivals: &[Arrival], rule: Rule, k: u64, b: u64) -> Vec<f64> {
     let buckets = Buckets::new(0, "1s".parse().unwrap(), STEPS as u64).unwrap();
-    let rules = Rules::new().bound(ParticipationLimits::new(k, b).unwrap());
+    let rules = Rules { limits: Some(Participation::at_most(k, b).unwrap()), ..Rules::default() };
     let mut gather = Gather::new(buckets, rules, 1 << 10).unwrap();
     for &(person, step) in arrivals {
         let person = match rule {

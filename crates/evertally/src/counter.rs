@@ -25,7 +25,7 @@ mod vector;
 
 pub use keyed::KeyedCounter;
 #[doc(hidden)]
-pub use replay::{ReplayedLane, replay_distance, replay_lane};
+pub use replay::{ReplayedLane, replay_lane};
 pub use scalar::Counter;
 pub use sparse::SparseCounter;
 pub use vector::{VectorCounter, VectorRelease};

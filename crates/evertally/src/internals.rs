@@ -5,9 +5,9 @@
 /// [`Factorization`](crate::internals::factorization::Factorization).
 pub mod noise {
     pub use crate::noise::{
-        CausalConvolver, Correlator, CyclicConvolver, Decay, GradeBlock, GradeBounds, Grading, IntegerDraws,
-        KeyedNoise, LaneTag, NoiseKey, Real, Recipe, SlowDecay, StreamKey, Tagger, VectorField, WhiteField,
-        WhiteNoise, WindowDecay, square_root_coefficient, square_root_coefficients,
+        CausalConvolver, Correlator, CyclicConvolver, Decay, GradeBlock, GradeBounds, Grading, IntegerLaw,
+        IntegerNoise, KeyedNoise, LaneTag, NoiseKey, Real, Recipe, SlowDecay, StreamKey, Tagger, VectorField,
+        WhiteField, WhiteNoise, WindowDecay, copy_of, square_root_coefficient, square_root_coefficients,
     };
 }
 
@@ -25,5 +25,15 @@ pub mod noise_name {
 
 /// Releases computed again from a key, for audits.
 pub mod replay {
-    pub use crate::counter::{ReplayedLane, replay_distance, replay_lane};
+    pub use crate::counter::{ReplayedLane, replay_lane};
+}
+
+/// The frame of saved forms.
+pub mod saved_form {
+    pub use crate::saved_form::{Reader, cut_short, seal, start, unseal};
+}
+
+/// Sums that do not lose small terms beside large ones.
+pub mod sums {
+    pub use crate::privacy::sensitivity::CompensatedSum;
 }

@@ -49,6 +49,7 @@ pub mod privacy;
 mod release;
 pub mod research;
 mod resolution;
+mod saved_form;
 mod spec;
 mod workload;
 

@@ -7,9 +7,9 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use zeroize::Zeroize;
+use zeroize::Zeroizing;
 
-use crate::counter::state::{Head, Saved, as_named, reals, words};
+use crate::counter::state::{Head, Saved, reals, words};
 use crate::noise::{Correlator, NoiseKey, Progress, Real, SliceField, StreamingCorrelator};
 use crate::noise_name::{Layout, NoiseName, Purpose};
 use crate::plan::{Plan, first};
@@ -57,7 +57,7 @@ enum Source<F: Real> {
     /// The streaming engine, in the requested precision.
     StreamingCorrelator(Box<StreamingCorrelator<F>>),
     /// Mechanisms with their own correlator, which uses doubles.
-    Other { correlator: Box<dyn Correlator>, doubles: Vec<f64>, row: Vec<F> },
+    Other { correlator: Box<dyn Correlator>, doubles: Zeroizing<Vec<f64>>, row: Zeroizing<Vec<F>> },
 }
 
 impl<F: Real> NoiseStream<F> {
@@ -221,8 +221,8 @@ impl<F: Real> NoiseStream<F> {
                 key_tag: self.key.tag(),
                 step: self.step,
             },
-            totals: Vec::new(),
-            noise: words(noise),
+            totals: Vec::new().into(),
+            noise: words(noise).into(),
             history: None,
         };
         saved.to_bytes()
@@ -248,17 +248,9 @@ impl<F: Real> NoiseStream<F> {
 
     fn resume_of(plan: &Plan, key: NoiseKey, coordinates: Range<usize>, state: &[u8]) -> Result<Self> {
         let saved = Saved::from_bytes(state)?;
-        let refuse = |reason| Err(Error::BadState { reason });
-        let is_it = |plan: &Plan| saved.head.fingerprint == fingerprint::<F>(plan, &coordinates);
-        let Some(plan) = &as_named(plan, is_it) else {
-            return refuse("it belongs to another plan, precision or slice");
-        };
-        if saved.head.key_tag != key.tag() {
-            return refuse("it belongs to another key");
-        }
-        if saved.head.step > plan.horizon() {
-            return refuse("it lies beyond the horizon");
-        }
+        let fingerprint = |plan: &Plan| fingerprint::<F>(plan, &coordinates);
+        let other = "it belongs to another plan, precision or slice";
+        let plan = &saved.head.plan_by(plan, &key, fingerprint, other)?;
         let mut stream = Self::of(plan, key, coordinates, &())?;
         let noise = reals(&saved.noise)?;
         match &mut stream.source {
@@ -288,8 +280,8 @@ impl<F: Real> Source<F> {
         let width = field.width();
         Ok(Self::Other {
             correlator: plan.factorization().correlator(field, progress),
-            doubles: vec![0.0; width],
-            row: vec![F::ZERO; width],
+            doubles: vec![0.0; width].into(),
+            row: vec![F::ZERO; width].into(),
         })
     }
 
@@ -298,21 +290,11 @@ impl<F: Real> Source<F> {
             Self::StreamingCorrelator(machine) => machine.next_row(),
             Self::Other { correlator, doubles, row } => {
                 correlator.next(doubles);
-                for (value, double) in row.iter_mut().zip(doubles) {
+                for (value, double) in row.iter_mut().zip(doubles.iter()) {
                     *value = F::from_f64(scale * *double);
                 }
                 row
             }
-        }
-    }
-}
-
-/// Machines wipe themselves.
-impl<F: Real> Drop for Source<F> {
-    fn drop(&mut self) {
-        if let Self::Other { doubles, row, .. } = self {
-            doubles.as_mut_slice().zeroize();
-            row.as_mut_slice().zeroize();
         }
     }
 }

@@ -68,7 +68,7 @@ pub struct PlanSpec {
     /// The number of steps, or `Unbounded` for a stream without a known end.
     pub horizon: Horizon,
     /// What is released at each step. By default, running totals.
-    #[serde(default = "prefix_sum")]
+    #[serde(default)]
     pub workload: Workload,
     /// The privacy budget of the whole stream, in the form in which it was stated.
     pub budget: BudgetSpec,
@@ -116,7 +116,7 @@ impl PlanSpec {
     pub fn new(horizon: impl Into<Horizon>, budget: impl Into<BudgetSpec>) -> Self {
         Self {
             horizon: horizon.into(),
-            workload: prefix_sum(),
+            workload: Workload::default(),
             budget: budget.into(),
             mechanism: None,
             neighbours: Neighbours::default(),
@@ -131,10 +131,6 @@ impl PlanSpec {
             memory_limit: None,
         }
     }
-}
-
-fn prefix_sum() -> Workload {
-    Workload::PrefixSum
 }
 
 #[cfg(test)]

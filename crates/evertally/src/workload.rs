@@ -17,10 +17,11 @@ use crate::{Error, Result};
 pub const MAX_HORIZON: u64 = 1 << 60;
 
 /// The linear query answered at every step.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
 #[non_exhaustive]
 pub enum Workload {
     /// The running total since the first step: a_k = 1.
+    #[default]
     PrefixSum,
     /// The total of the last `width` steps: a_k = 1 for k < width.
     SlidingWindow {

@@ -9,7 +9,7 @@
 mod common;
 
 use common::mechanisms_and_workloads;
-use evertally::internals::replay::replay_distance;
+use evertally::internals::replay::replay_lane;
 use evertally::privacy::NoiseKind;
 use evertally::{
     Arithmetic, Budget, Contribution, Counter, Error, ErrorClass, KeyedCounter, Mechanism, NoiseKey,
@@ -182,7 +182,7 @@ proptest! {
                 NoiseKind::Gaussian => 1.0 / plan.noise_multiplier(),
                 NoiseKind::Laplace => budget.epsilon().unwrap(),
             };
-            let distance = replay_distance(&plan, &key(seed), &a, &b).unwrap();
+            let distance = replay_lane(&plan, &key(seed), "", &a, &b).unwrap().distance;
             prop_assert!(distance <= hidden * (1.0 + 1e-12), "{} of {}", distance, hidden);
         }
     }

@@ -89,7 +89,7 @@ def _releases(job: Job, until: int, recorded: Optional[RecordedDigests]) -> Mapp
             check: Optional[Check] = None
             for names, ended, rows in _closed(job, parts, until):
                 if shard is None:
-                    shard = Shard.new(job, names)
+                    shard = Shard(job, names)
                     check = None if recorded is None else _checks(job, names, recorded, number)
                 yield from shard.close(ended, *columns(rows, job.is_keyed), check)
 

@@ -8,7 +8,7 @@ import pickle
 from collections.abc import Sequence
 from dataclasses import replace
 from time import time_ns
-from typing import Any, Optional, Union
+from typing import Optional, Union
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -133,20 +133,32 @@ def private_counts(
     closing = None
     if df.isStreaming:
         _check_stream(session, rows, delay, until)
-        lengths = _interval("delay", delay), _interval("ahead", ahead)
-        rows = events.watermarked(rows, *lengths)
-        closing = _closing(rows, *lengths)
-    definition = _defined(plan, columns, ticks, closing)
+        delay_micros, ahead_micros = _interval("delay", delay), _interval("ahead", ahead)
+        rows = events.watermarked(rows, delay_micros, ahead_micros)
+        late_micros = int(rows.schema["time"].metadata[WATERMARK]) * 1000
+        # Nothing bounds how far ahead the events of a table with its own watermark may be.
+        closing = late_micros, None if delay is None else ahead_micros
+    # Two counts that could differ have independent noise.
+    definition = _definition(
+        (time, value, key, person, id),
+        (ticks.start_micros, ticks.every_micros),
+        closing,
+        clamp=clamp if value is not None else None,
+        bound=(plan.max_steps, plan.min_gap) if person is not None else None,
+        within_step=closing is not None,
+    )
     plan = (plan if keys is None or names is None else plan.with_keys(names))._with_definition(definition)
-    job = _job(
-        session,
-        plan,
-        columns,
-        ticks,
-        noise_key,
-        shards,
+    # Any key can be the pattern for the plans of shards.
+    pattern = plan if declared is None else plan._part([_OTHER])
+    identity = "|".join(map(str, ("", LAYOUT, shards, _partitions(session), digest, names is not None)))
+    job = Job(
+        plan_pickled=pickle.dumps(pattern),
         is_keyed=declared is not None,
-        keys_known_by=(digest, names is not None),
+        secret=secret_of(session.sparkContext, noise_key),
+        start_micros=ticks.start_micros,
+        every_micros=ticks.every_micros,
+        grid_steps=_GRID if value is None else 1,
+        identity=pattern.fingerprint + identity.encode(),
     )
     recorded = recorded_key(noise_key)
     if not df.isStreaming:
@@ -173,30 +185,6 @@ def private_counts(
     if kept is not None:
         forget_with(released, kept)
     return released
-
-
-def _defined(
-    plan: Plan, columns: Columns, ticks: Ticks, closing: Optional[tuple[int, Optional[int]]]
-) -> bytes:
-    """The definition of the count, for the name of the noise: two counts that could differ have
-    independent noise.
-    """
-    return _definition(
-        (columns.time, columns.value, columns.key, columns.person, columns.id),
-        (ticks.start_micros, ticks.every_micros),
-        closing,
-        clamp=plan.contribution if columns.value is not None else None,
-        bound=(plan.max_steps, plan.min_gap) if columns.person is not None else None,
-        within_step=closing is not None,
-    )
-
-
-def _closing(rows: DataFrame, delay: Optional[int], ahead: Optional[int]) -> tuple[int, Optional[int]]:
-    """How late events may be by their watermark, and how far ahead of the clock, in microseconds. A
-    table with its own watermark has no bound on the latter.
-    """
-    late = int(rows.schema["time"].metadata[WATERMARK]) * 1000
-    return late, None if delay is None else ahead
 
 
 def _totals(
@@ -227,31 +215,6 @@ def _totals(
     chosen = ["shard", "step", "person", *(["key"] if job.is_keyed else []), "total", "closed"]
     return first.select(*chosen).groupBy("shard").transformWithStateInPandas(
         PersonShards(job), f"{schema}, closed timestamp", "append", "eventTime", eventTimeColumnName="closed"
-    )
-
-
-def _job(
-    session: SparkSession,
-    plan: Plan,
-    columns: Columns,
-    ticks: Ticks,
-    noise_key: Any,
-    shards: int,
-    is_keyed: bool,
-    keys_known_by: tuple[Any, ...],
-) -> Job:
-    if is_keyed:
-        # Any key can be the pattern for the plans of shards.
-        plan = plan._part([_OTHER])
-    return Job(
-        plan_pickled=pickle.dumps(plan),
-        is_keyed=is_keyed,
-        secret=secret_of(session.sparkContext, noise_key),
-        start_micros=ticks.start_micros,
-        every_micros=ticks.every_micros,
-        grid_steps=_GRID if columns.value is None else 1,
-        identity=bytes(plan.fingerprint)
-        + "|".join(map(str, ("", LAYOUT, shards, _partitions(session), *keys_known_by))).encode(),
     )
 
 
@@ -348,19 +311,17 @@ def _check_classic(session: SparkSession) -> None:
 
 def _check_columns(df: DataFrame, columns: Columns) -> None:
     fields = {field.name: field.dataType for field in df.schema.fields}
-    names: tuple[type[T.DataType], ...] = (T.StringType, T.IntegralType)
-    kinds: dict[str, tuple[type[T.DataType], ...]] = {"time": (T.TimestampType,), "value": (T.NumericType,)}
-    words = {"time": "of type timestamp", "value": "of numbers"}
-    for role in ("time", "value", "key", "person", "id"):
-        name = getattr(columns, role)
+    names = "of strings or integers", (T.StringType, T.IntegralType)
+    kinds = {"time": ("of type timestamp", (T.TimestampType,)), "value": ("of numbers", (T.NumericType,))}
+    for role, name in vars(columns).items():
         if name is None:
             continue
         if name not in fields:
             raise BadParameter(
                 f"{role} must be a column of the table, which has {', '.join(fields)}; got {name!r}"
             )
-        if not isinstance(fields[name], kinds.get(role, names)):
-            expected = words.get(role, "of strings or integers")
+        expected, types = kinds.get(role, names)
+        if not isinstance(fields[name], types):
             raise BadParameter(
                 f"{role} must be a column {expected}, got {name!r} of type {fields[name].simpleString()}"
             )

@@ -15,7 +15,7 @@ import pandas as pd
 
 from evertally import BadParameter, BadState
 from evertally._native import _Participants
-from evertally.spark.shards import ANOTHER, TOO_LARGE, Job
+from evertally.spark.shards import ANOTHER, MAX_TOTAL, TOO_LARGE, Job
 
 
 def participants(job: Job, state: Optional[bytes]) -> _Participants:
@@ -38,8 +38,11 @@ def admitted(job: Job, persons: _Participants, rows: pd.DataFrame) -> pd.DataFra
     ids = [None if pd.isna(id) else id for id in rows["id"]] if "id" in rows.columns else None
     counts = persons.admit(rows["person"].tolist(), rows["step"].to_numpy(np.int64), ids)
     rows = rows[counts]
-    # An overflow of a sum of integers would not be visible.
-    if len(rows) and len(rows) * int(rows["total"].abs().max()) >= 1 << 63:
-        raise BadParameter(TOO_LARGE)
     by = ["step", "key"] if job.is_keyed else ["step"]
+    # An overflow of a sum of integers would not be visible. If all rows together do not overflow, no
+    # sum does.
+    if len(rows) and len(rows) * int(rows["total"].abs().max()) >= MAX_TOTAL:
+        magnitudes = rows["total"].abs().astype(np.float64)
+        if magnitudes.groupby([rows[name] for name in by], dropna=False).sum().max() >= MAX_TOTAL:
+            raise BadParameter(TOO_LARGE)
     return rows.groupby(by, as_index=False, dropna=False, sort=False)["total"].sum()

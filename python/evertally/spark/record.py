@@ -17,7 +17,7 @@ Digests take 16 bytes for each step in which a shard has totals.
 
 import hashlib
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Optional
 
@@ -70,23 +70,15 @@ class RecordedDigests:
     def collected(cls, digests: DataFrame) -> "RecordedDigests":
         """Gathers rows of (shard, steps, words), in the order of steps within a shard."""
         parts: dict[int, list[tuple[Integers, Words]]] = {}
-        for shard, steps, words in sorted(
-            (
-                (row[0], np.frombuffer(row[1], np.int64), np.frombuffer(row[2], np.uint64))
-                for row in digests.collect()
-            ),
-            key=_place,
-        ):
-            parts.setdefault(shard, []).append((steps, words.reshape(-1, 2)))
-        return cls(
-            {
-                shard: (
-                    np.concatenate([part[0] for part in found]),
-                    np.concatenate([part[1] for part in found]),
-                )
-                for shard, found in parts.items()
-            }
-        )
+        for shard, steps, words in digests.collect():
+            if steps:
+                part = np.frombuffer(steps, np.int64), np.frombuffer(words, np.uint64).reshape(-1, 2)
+                parts.setdefault(shard, []).append(part)
+        shards = {}
+        for shard, found in parts.items():
+            steps, words = zip(*sorted(found, key=lambda part: int(part[0][0])))
+            shards[shard] = np.concatenate(steps), np.concatenate(words)
+        return cls(shards)
 
     def admit(self, key: NoiseKey, plan: Plan, until: int) -> None:
         """Records the digests of the steps before `until` over all shards, or refuses different ones."""
@@ -102,10 +94,6 @@ class RecordedDigests:
         start, end = np.searchsorted(steps, [first, last])
         if not (np.array_equal(steps[start:end], found[0]) and np.array_equal(words[start:end], found[1])):
             raise BadState(CHANGED)
-
-
-def _place(row: tuple[int, Integers, Words]) -> tuple[int, int]:
-    return row[0], int(row[1][0]) if len(row[1]) else -1
 
 
 @dataclass(frozen=True)
@@ -143,7 +131,8 @@ def admit_query(batch: DataFrame) -> None:
     ``foreachBatch`` must call it before it shows anything.
     """
     query = batch.sparkSession.sparkContext.getLocalProperty(QUERY_ID)
-    for token in _tokens(batch):
+    fields = batch.schema.fields
+    for token in sorted({field.metadata[METADATA] for field in fields if METADATA in field.metadata}):
         if query is None or token not in _records:
             raise BadState(
                 "releases of a stream must be shown by the query that makes them: hand ReleaseFiles, "
@@ -154,11 +143,6 @@ def admit_query(batch: DataFrame) -> None:
             record.key._admit_job(record.plan, query.encode())
         except KeyReused:
             raise KeyReused(ANOTHER_QUERY) from None
-
-
-def _tokens(batch: DataFrame) -> Iterator[str]:
-    found = {field.metadata[METADATA] for field in batch.schema.fields if METADATA in field.metadata}
-    yield from sorted(found)
 
 
 def forget_with(released: DataFrame, kept: DataFrame) -> None:

@@ -44,9 +44,8 @@ ANOTHER = (
 
 
 FIRST_VERSION = (
-    "the checkpoint was made by version 0.1, whose noise left out how a count is defined: let 0.1 "
-    "finish it, or use a new checkpoint, a new directory of releases, a new noise "
-    "key and a separate budget"
+    "the checkpoint was made by version 0.1, whose noise left out how a count is defined: let 0.1 finish "
+    "it, or use a new checkpoint, a new directory of releases, a new noise key and a separate budget"
 )
 
 
@@ -139,30 +138,17 @@ class ShardKeys:
 class Shard:
     """The keys of a shard and their counter."""
 
-    def __init__(
-        self, job: Job, names: Optional[Sequence[str]], counter: Union[Counter, KeyedCounter]
-    ) -> None:
-        self._job = job
-        self._counter = counter
-        self._keys = ShardKeys(names)
-
-    @classmethod
-    def new(cls, job: Job, names: Optional[Sequence[str]]) -> "Shard":
-        """A shard before its first step. The names of its keys are in any fixed order, or None for
-        a plan without keys.
+    def __init__(self, job: Job, names: Optional[Sequence[str]], state: Optional[bytes] = None) -> None:
+        """A shard before its first step, or one that resumes from a saved state. The state of
+        another plan or key is refused. The names of its keys are in any fixed order, or None for a
+        plan without keys.
         """
+        self._job = job
+        self._keys = ShardKeys(names)
+        kind: type[Union[Counter, KeyedCounter]] = Counter if names is None else KeyedCounter
+        plan = job.plan if names is None else job.plan._part(list(names))
         key = job.secret.key()
-        if names is None:
-            return cls(job, None, Counter(job.plan, key))
-        return cls(job, names, KeyedCounter(job.plan._part(list(names)), key))
-
-    @classmethod
-    def resume(cls, job: Job, names: Optional[Sequence[str]], state: bytes) -> "Shard":
-        """Resumes a saved shard. The state of another plan or key is refused."""
-        key = job.secret.key()
-        if names is None:
-            return cls(job, None, Counter.resume(job.plan, key, state))
-        return cls(job, names, KeyedCounter.resume(job.plan._part(list(names)), key, state))
+        self._counter = kind(plan, key) if state is None else kind.resume(plan, key, state)
 
     def save(self) -> bytes:
         """The state as bytes. It holds true totals and noise: guard a checkpoint like the data."""
@@ -222,8 +208,7 @@ def columns(
 def horizon_spent(job: Job) -> HorizonSpent:
     """The error that stops a query when all steps are released."""
     return HorizonSpent(
-        f"all {job.plan.horizon} steps of the plan are released, and later events have arrived: a "
-        "further release would not be private. "
-        "Every release so far is committed. Count later events under a new plan, with a new budget, "
-        "checkpoint and directory"
+        f"all {job.plan.horizon} steps of the plan are released, and later events have arrived: a further "
+        "release would not be private. Every release so far is committed. Count later events under a new "
+        "plan, with a new budget, checkpoint and directory"
     )

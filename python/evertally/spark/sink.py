@@ -116,9 +116,6 @@ class _RowsNotPrivate(StreamingQueryListener):
         name = str(event.progress.id)
         self._rows[name] = self._rows.get(name, 0) + self._rows_of(event.progress)
 
-    def onQueryIdle(self, event: Any) -> None:
-        pass
-
     def onQueryTerminated(self, event: Any) -> None:
         pass
 

@@ -60,7 +60,7 @@ class KeyShards(StatefulProcessor):
             )
         self._declared.update((self._job.identity, _packed(names)))
         if names is None or names:
-            self._store(Shard.new(self._job, names), _watermark(timerValues))
+            self._store(Shard(self._job, names), _watermark(timerValues))
             self._wake_at(0, timerValues)
 
     def handleInputRows(
@@ -98,11 +98,10 @@ class KeyShards(StatefulProcessor):
         if counter is None:
             raise BadState(ANOTHER)
         try:
-            shard = Shard.resume(job, names, bytes(counter[0]))
+            shard = Shard(job, names, bytes(counter[0]))
         except BadState as error:
             raise BadState(ANOTHER) from error
-        steps, keys, totals = columns(rows, job.is_keyed)
-        yield from shard.close(min(ended, horizon), steps, keys, totals)
+        yield from shard.close(min(ended, horizon), *columns(rows, job.is_keyed))
         self._store(shard, watermark)
 
     def _check_identity(self) -> Optional[list[str]]:

@@ -28,6 +28,7 @@ Multi-Epoch Matrix Factorization Mechanisms for Private Machine Learning (2023).
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 from collections.abc import Iterable
 from typing import Literal
@@ -92,17 +93,14 @@ class TrainingPlan:
             return whole.epsilon(delta), delta
         # The factorization's rounding error is far below a relative 1e-6, which is added to the
         # account.
-        share = min(1.0, (1 + 1e-6) * self._sensitivities()[steps - 1] / self.plan.sensitivity)
+        share = min(1.0, (1 + 1e-6) * self._sensitivities[steps - 1] / self.plan.sensitivity)
         return evertally.Spend(whole.mu_squared * share**2, variation=whole.variation).epsilon(delta), delta
 
+    @functools.cached_property
     def _sensitivities(self) -> npt.NDArray[np.float64]:
         """The sensitivity of the first 1, 2, ... steps to one example of the fixed order."""
-        known: npt.NDArray[np.float64] | None = self.__dict__.get("_known_sensitivities")
-        if known is None:
-            decoder, encoder = self.plan.dense()
-            known = beginnings(decoder, decoder @ encoder, self.steps_per_epoch)
-            self.__dict__["_known_sensitivities"] = known
-        return known
+        decoder, encoder = self.plan.dense()
+        return beginnings(decoder, decoder @ encoder, self.steps_per_epoch)
 
 
 def beginnings(

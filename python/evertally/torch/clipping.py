@@ -110,9 +110,7 @@ class ClippedSum:
 
     def __iadd__(self, other: ClippedSum) -> ClippedSum:
         """Adds the sum over other examples of the same step, for a batch that does not fit in memory."""
-        if [id(parameter) for parameter in self.parameters] != [
-            id(parameter) for parameter in other.parameters
-        ]:
+        if identities(self.parameters) != identities(other.parameters):
             raise BadParameter("only sums over the same parameters can be added")
         if self._taken or other._taken:
             raise BadParameter("a sum of gradients serves one step, and this one has served")
@@ -344,6 +342,11 @@ class PerExampleClipper:
                 raise BadParameter(
                     f"the gradient of {name!r} is not finite for some example; no step was taken"
                 )
+
+
+def identities(tensors: Iterable[Tensor]) -> list[int]:
+    """What tells tensors apart: equal values do not make them the same parameter."""
+    return [id(tensor) for tensor in tensors]
 
 
 def common_kind(parameters: Iterable[Tensor]) -> tuple[torch.dtype, torch.device]:

@@ -126,11 +126,10 @@ def _refusal(changed: list[str], what: str) -> str:
         else "no attribute of a module changes, so look for a closure, a global or a random generator"
     )
     return (
-        f"the model keeps state between calls: the clipped gradient of the same examples {what} after "
-        f"other calls ({where}). "
-        "An example then moves later sums too, and no bound on its gradient covers that. Make the "
-        "layer stateless, or use "
-        ".eval() if it keeps nothing then; a buffer that the forward pass updates is refused as well"
+        f"the model keeps state between calls: the clipped gradient of the same examples {what} after other "
+        f"calls ({where}). An example then moves later sums too, and no bound on its gradient covers that. "
+        "Make the layer stateless, or use .eval() if it keeps nothing then; a buffer that the forward pass "
+        "updates is refused as well"
     )
 
 

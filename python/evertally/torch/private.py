@@ -26,7 +26,7 @@ import evertally
 from evertally import BadParameter, BadState, Unsupported
 
 from .accounting import TrainingPlan
-from .clipping import ClippedSum, common_kind
+from .clipping import ClippedSum, common_kind, identities
 from .noise import NoiseRows
 from .state import FORMAT, open_checkpoint, seal, to_bytes, to_tensor
 
@@ -101,9 +101,7 @@ class PrivateOptimizer(Optimizer):
             )
         if clipped._taken:
             raise BadParameter("a sum of gradients serves one step, and this one has served")
-        if [id(parameter) for parameter in self._trainable()] != [
-            id(parameter) for parameter in self._parameters
-        ]:
+        if identities(self._trainable()) != identities(self._parameters):
             raise BadParameter(
                 "the trainable parameters of the optimiser are no longer those that it was made for"
             )
@@ -121,10 +119,7 @@ class PrivateOptimizer(Optimizer):
         return flat, self._noise.admit(flat)
 
     def _in_own_order(self, clipped: ClippedSum) -> Tensor:
-        mine, theirs = (
-            [id(tensor) for tensor in self._parameters],
-            [id(tensor) for tensor in clipped.parameters],
-        )
+        mine, theirs = identities(self._parameters), identities(clipped.parameters)
         if mine == theirs:
             return clipped._flat
         if sorted(mine) != sorted(theirs):

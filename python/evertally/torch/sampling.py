@@ -115,9 +115,8 @@ def check_loader(loader: DataLoader[Any], training: TrainingPlan) -> DataLoader[
         return loader
     if not isinstance(loader.sampler, SequentialSampler):
         raise BadParameter(
-            "the loader shuffles, or samples, in every epoch: an example could take part in steps that "
-            "are closer than accounted. Give it "
-            "batch_sampler=FixedOrderBatches(training)"
+            "the loader shuffles, or samples, in every epoch: an example could take part in steps that are "
+            "closer than accounted. Give it batch_sampler=FixedOrderBatches(training)"
         )
     if loader.batch_size != training.batch_size:
         raise BadParameter(

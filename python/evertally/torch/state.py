@@ -98,21 +98,16 @@ class ReleaseRecord:
         self._secret = secrets.token_bytes(32)
         self._steps: dict[bytes, list[bytes]] = {}
 
-    def count(self, name: bytes) -> int:
-        """The number of steps released under this name."""
-        with self._lock:
-            return len(self._steps.get(name, []))
-
     def check_start(self, name: bytes, step: int, *, replay: bool) -> None:
         """Refuses to start before a released step, unless the caller declares a replay."""
-        released = self.count(name)
+        with self._lock:
+            released = len(self._steps.get(name, []))
         if step < released and not replay:
             raise BadState(
-                f"step {step} lies before step {released}, which this process has already released "
-                "under the same key: the same noise "
-                "on other gradients would cancel, and the budget would be spent twice. Resume from a "
-                "later state, use a "
-                "fresh key, or pass replay=True to repeat exactly the same steps"
+                f"step {step} lies before step {released}, which this process has already released under the "
+                "same key: the same noise on other gradients would cancel, and the budget would be spent "
+                "twice. Resume from a later state, use a fresh key, or pass replay=True to repeat exactly "
+                "the same steps"
             )
 
     def admit(self, name: bytes, step: int, gradients: Tensor, *, replay: bool) -> bytes:

@@ -3,13 +3,12 @@ plans, batches that come again.
 """
 
 import datetime
-import time
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
-from cluster import START, as_releases, count_by_hand, make_events, run_stream, stream, write_files
+from cluster import START, as_releases, count_by_hand, make_events, run_and_listen, run_stream, stream, write_files
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
@@ -83,19 +82,10 @@ def test_undeclared_keys_do_not_count_wherever_they_fall(spark: SparkSession, ke
 def test_a_late_event_is_dropped_and_counted_by_those_who_ask(spark: SparkSession, key_file: str, tmp_path: Path) -> None:
     # The watermark passes the first step at 3.5, and the batch after that closes it.
     write_files(at([0.1, 0.2, 3.5, 3.6, 0.3, 6.5]), tmp_path / "events", 5)
-    late = LateRowsNotPrivate()
-    spark.streams.addListener(late)
-    try:
-        query = run_stream(private_counts(stream(spark, tmp_path / "events", 1), plan=plan(), **arguments(key_file)), tmp_path)
-        # The listener hears of a batch a moment after it.
-        for _ in range(100):
-            if late.of(query):
-                break
-            time.sleep(0.05)
-    finally:
-        spark.streams.removeListener(late)
+    counted = private_counts(stream(spark, tmp_path / "events", 1), plan=plan(), **arguments(key_file))
+    late = run_and_listen(counted, tmp_path, LateRowsNotPrivate(), 1)
     assert releases_of(spark, tmp_path) == count_by_hand(at([0.1, 0.2, 3.5, 3.6, 6.5]), plan(), key_file)
-    assert late.of(query) == 1
+    assert late == 1
 
 
 def test_an_event_from_the_future_does_not_close_the_steps_of_others(spark: SparkSession, key_file: str, tmp_path: Path) -> None:

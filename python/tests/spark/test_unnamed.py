@@ -1,14 +1,12 @@
 """Events that name nobody: they could be anybody's, and change nothing."""
 
-import shutil
-import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
-from cluster import START, as_releases, count_by_hand, count_by_program, run_stream, stream, write_files
+from cluster import START, as_releases, count_by_hand, count_by_program, run_and_listen, run_stream, stream, write_files
 from pyspark.errors import PySparkException, StreamingQueryException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
@@ -44,29 +42,17 @@ def test_they_are_left_out_and_counted_by_those_who_ask(spark: SparkSession, bin
     another step. That cost more than was promised.
     """
     rows = at([*UNNAMED, *NAMED])
-    # A copy without its record: the program records rows, and Spark totals.
-    copy = str(shutil.copy(key_file, tmp_path / "copy.key"))
-    by_program = [count_by_program(binary, events, tmp_path, [*OPTIONS, "--noise-key", copy]) for events in (at(NAMED), rows)]
+    by_program = [count_by_program(binary, events, tmp_path, OPTIONS, key_file) for events in (at(NAMED), rows)]
     assert by_program[0] == by_program[1]
     expected = count_by_hand(at(NAMED), PLAN, key_file, person="person", closing=None)
     # Two batches of unnamed events, then the others.
     write_files(rows, tmp_path / "events", 3)
     assert as_releases(private_counts(spark.read.parquet(str(tmp_path / "events")), **arguments(key_file))) == expected
 
-    left_out = UnnamedRowsNotPrivate()
-    spark.streams.addListener(left_out)
-    try:
-        streamed = stream(spark, tmp_path / "events", 1)
-        query = run_stream(private_counts(streamed, **arguments(key_file, delay="10 seconds")), tmp_path)
-        # The listener hears of a batch a moment after it.
-        for _ in range(100):
-            if left_out.of(query) >= len(UNNAMED):
-                break
-            time.sleep(0.05)
-    finally:
-        spark.streams.removeListener(left_out)
+    counted = private_counts(stream(spark, tmp_path / "events", 1), **arguments(key_file, delay="10 seconds"))
+    left_out = run_and_listen(counted, tmp_path, UnnamedRowsNotPrivate(), len(UNNAMED))
     assert as_releases(spark.read.parquet(str(tmp_path / "releases"))) == count_by_hand(at(NAMED), PLAN, key_file, person="person")
-    assert left_out.of(query) == len(UNNAMED)
+    assert left_out == len(UNNAMED)
 
 
 def test_they_stop_a_query_that_refuses_them(spark: SparkSession, key_file: str, tmp_path: Path) -> None:
@@ -120,9 +106,8 @@ def test_names_are_trimmed(spark: SparkSession, binary: str, key_file: str, tmp_
     """
     rows = at([(0.1, "ann"), (1.1, "ann\u2003"), (2.1, "\tann"), (0.2, "bob "), (0.2, "bob"), (3.1, "cid")])
     rows = rows.assign(region=["k0", " k0", "k0", None, "", "k1\u00a0"], event=["1", " 1", "2", None, " ", "3"], amount=[1.0, 1.0, 1.0, 5.0, 3.0, 1.0])
-    copy = str(shutil.copy(key_file, tmp_path / "copy.key"))
     options = [*OPTIONS, "--group-by", "region", "--groups", "k0,k1", "--id", "event", "--value", "amount", "--clamp", "0,8"]
-    expected = count_by_program(binary, rows, tmp_path, [*options, "--noise-key", copy])
+    expected = count_by_program(binary, rows, tmp_path, options, key_file)
     plan = evertally.plan(STEPS, epsilon=1.0, delta=1e-6, max_steps=1, keys=["k0", "k1", "other"], contribution=(0.0, 8.0))
     given = arguments(key_file, plan=plan, key="region", id="event", value="amount")
     assert as_releases(private_counts(spark.createDataFrame(rows), **given)) == expected

@@ -42,7 +42,7 @@ def test_what_a_beginning_spends_is_its_own_sensitivity(mechanism):
     """
     training = plan(examples=8, batch_size=2, epochs=3, mechanism=mechanism)
     decoder, encoder = training.plan.dense()
-    found = training._sensitivities()
+    found = training._sensitivities
     for steps in range(1, training.steps + 1):
         seen = np.linalg.pinv(decoder[:steps]) @ decoder[:steps] @ encoder
         largest = 0.0

@@ -7,12 +7,7 @@ import { timeLabels } from "./time-labels";
 
 const FONT = '12px "Plex Sans", system-ui, sans-serif';
 
-export interface Palette {
-  accent: string;
-  band: string;
-  soft: string;
-  line: string;
-}
+export type Palette = Record<"accent" | "band" | "soft" | "line", string>;
 
 export function palette(): Palette {
   return { accent: colour("accent"), band: colour("band"), soft: colour("soft"), line: colour("line") };

@@ -4,11 +4,7 @@ import { h } from "../dom";
 import { parameter, percent } from "../format";
 import type { Population } from "../types";
 
-export interface Shares {
-  spent: number;
-  planned: number;
-  left: number;
-}
+export type Shares = Record<"spent" | "planned" | "left", number>;
 
 /**
  * Shares of the total by ρ, because ρ adds up over counters and ε does not. Pure totals may have no ρ;

@@ -1,4 +1,4 @@
-/** Buttons: plain, busy while their action runs, and copying to the clipboard. */
+/** Buttons: plain, busy while their action runs, submitting a form, and copying to the clipboard. */
 
 import { h, setText } from "../dom";
 
@@ -17,6 +17,14 @@ export async function busy(target: HTMLButtonElement, action: () => Promise<void
     target.disabled = false;
     target.removeAttribute("aria-busy");
   }
+}
+
+/** Runs an action when the form is submitted, with its button busy. A failure goes to `fail`. */
+export function onSubmit(form: HTMLFormElement, submit: HTMLButtonElement, action: () => Promise<void>, fail: (cause: unknown) => void): void {
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    void busy(submit, () => action().catch(fail));
+  });
 }
 
 export function copyButton(label: string, text: () => string): HTMLButtonElement {

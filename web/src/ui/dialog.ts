@@ -2,7 +2,7 @@
 
 import { h, type Child } from "../dom";
 import { problemBox } from "./blocks";
-import { busy, button } from "./button";
+import { button, onSubmit } from "./button";
 
 /** Asks for confirmation. With `typed`, the button works only after the word is typed. */
 export function confirmDialog(options: { title: string; body: Child[]; action: string; typed?: string; run: () => Promise<void> }): void {
@@ -21,17 +21,10 @@ export function confirmDialog(options: { title: string; body: Child[]; action: s
     problem,
     h("div", { class: "actions" }, button("Cancel", () => dialog.close()), confirm));
   const dialog = h("dialog", { attrs: { "aria-labelledby": "dialog-title" } }, form);
-  form.addEventListener("submit", (event) => {
-    event.preventDefault();
-    void busy(confirm, async () => {
-      try {
-        await options.run();
-        dialog.close();
-      } catch (cause) {
-        problem.replaceChildren(problemBox(cause));
-      }
-    });
-  });
+  onSubmit(form, confirm, async () => {
+    await options.run();
+    dialog.close();
+  }, (cause) => problem.replaceChildren(problemBox(cause)));
   dialog.addEventListener("close", () => dialog.remove());
   document.body.append(dialog);
   dialog.showModal();

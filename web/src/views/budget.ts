@@ -33,7 +33,7 @@ export const budgetView: View = async (app, main, signal) => {
   const list = h("div", { attrs: { "aria-busy": "true" } }, h("p", { class: "hint" }, "Loading…"));
   const admin = may(app, "admin");
   const form = populationForm(app, () => void load());
-  const dialogue = h("details", { class: "in-place" }, h("summary", { class: "button" }, "New population"), form.element);
+  const dialogue = h("details", { class: "in-place" }, h("summary", { class: "button" }, "New population"), form);
   main.append(
     h("div", { class: "head" }, h("div", {}, h("h1", {}, "Budget"),
       h("p", { class: "summary" }, "Counters on the same people add up. Each population has a total that is stated in advance, and counters that would exceed it are refused. Bars show ρ, which adds up over counters; ε does not."))),

@@ -7,7 +7,7 @@ import { asProblem, sentence } from "../problem";
 import type { Population } from "../types";
 import { clearProblems, placeProblem } from "../ui/field";
 import { problemBox } from "../ui/blocks";
-import { busy } from "../ui/button";
+import { onSubmit } from "../ui/button";
 import { createForm } from "./create/form";
 import { previewPanel } from "./create/preview";
 import { populationFields } from "./population-form";
@@ -20,7 +20,7 @@ export const createView: View = async (app, main, signal) => {
   const usual = populations.find((each) => each.name === "everyone") ?? populations[0];
   const form = createForm(populationChoices(), usual?.name ?? NEW);
   const inPlace = populationFields(populations.some((each) => each.name === "everyone") ? "" : "everyone");
-  const inPlaceBox = h("fieldset", { class: "in-place-box" }, h("legend", {}, "New population"), inPlace.fields);
+  const inPlaceBox = h("fieldset", { class: "in-place-box" }, h("legend", {}, "New population"), inPlace.element);
   form.population.element.after(inPlaceBox);
   const preview = previewPanel(signal);
   const trouble = h("div", { attrs: { role: "alert" } });
@@ -87,34 +87,29 @@ export const createView: View = async (app, main, signal) => {
   element.addEventListener("input", soon);
   element.addEventListener("change", soon);
 
-  element.addEventListener("submit", (event) => {
-    event.preventDefault();
+  onSubmit(element, submit, async () => {
     const { body, mistakes } = draft(true);
     if (Object.keys(mistakes).length > 0) return focusFirst();
-    void busy(submit, async () => {
+    if (isNew()) {
+      const wanted = inPlace.read();
+      if (!wanted) return focusFirst();
       try {
-        if (isNew()) {
-          const wanted = inPlace.read();
-          if (!wanted) return focusFirst();
-          try {
-            const made = await app.api.createPopulation(wanted);
-            populations = [...populations, made];
-            form.setPopulations(populationChoices(), made.name);
-            body.population = made.name;
-          } catch (cause) {
-            inPlace.fail(cause);
-            return focusFirst();
-          }
-        }
-        const counter = await app.api.createCounter(body);
-        app.announce(`${counter.name} is created.`);
-        void app.refreshStatus();
-        location.hash = paths.counter(counter.name);
+        const made = await app.api.createPopulation(wanted);
+        populations = [...populations, made];
+        form.setPopulations(populationChoices(), made.name);
+        body.population = made.name;
       } catch (cause) {
-        if (placeProblem(cause, form.fields, form.aliases())) focusFirst();
-        else trouble.replaceChildren(problemBox(cause));
+        inPlace.fail(cause);
+        return focusFirst();
       }
-    });
+    }
+    const counter = await app.api.createCounter(body);
+    app.announce(`${counter.name} is created.`);
+    void app.refreshStatus();
+    location.hash = paths.counter(counter.name);
+  }, (cause) => {
+    if (placeProblem(cause, form.fields, form.aliases())) focusFirst();
+    else trouble.replaceChildren(problemBox(cause));
   });
 
   function focusFirst(): void {

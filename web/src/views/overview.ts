@@ -22,7 +22,7 @@ export const overview: View = async (app, main, signal) => {
 
   const summary = h("p", { class: "summary" });
   const search = h("input", { attrs: { id: "search", type: "search", placeholder: "Find by name or description", autocomplete: "off", "aria-label": "Find counters" } });
-  const sort = select(SORTS.map(({ id, label }) => [id, label] as const));
+  const sort = select(SORTS);
   sort.setAttribute("aria-label", "Order");
   const status = select([["", "All"], ["running", "Running"], ["fenced", "Fenced"], ["ended", "Ended"], ["retired", "Retired"]]);
   status.setAttribute("aria-label", "Status");

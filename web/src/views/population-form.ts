@@ -2,14 +2,13 @@
 
 import type { App } from "../app";
 import { h } from "../dom";
-import type { PopulationDraft, Population } from "../types";
+import type { PopulationDraft } from "../types";
 import { clearProblems, field, numberInput, placeProblem, select, textInput } from "../ui/field";
 import { problemBox } from "../ui/blocks";
-import { busy } from "../ui/button";
+import { onSubmit } from "../ui/button";
 
-export interface PopulationForm {
+export interface PopulationFields {
   element: HTMLElement;
-  fields: HTMLElement;
   unit(): string;
   /** The values, or null after showing the mistakes beside their fields. */
   read(): PopulationDraft | null;
@@ -17,17 +16,16 @@ export interface PopulationForm {
   fail(cause: unknown): void;
 }
 
-export function populationFields(suggested = "everyone"): PopulationForm {
+export function populationFields(suggested = "everyone"): PopulationFields {
   const name = field("name", "Name of the population", textInput(suggested, { maxlength: 100 }), "For example customers, or orders.");
   const unit = field("unit", "What is protected", select([["event", "One event"], ["person", "One person, in all their events"]]));
   const epsilon = field("epsilon", "Total ε", numberInput("2"), "For all counters of this population together.");
   const delta = field("delta", "Total δ", numberInput("1e-6"), "Well below one over the number of members.");
   const all = [name, unit, epsilon, delta];
   const trouble = h("div");
-  const fields = h("div", { class: "stack" }, name.element, unit.element, h("div", { class: "row-fields" }, epsilon.element, delta.element), trouble);
+  const element = h("div", { class: "stack" }, name.element, unit.element, h("div", { class: "row-fields" }, epsilon.element, delta.element), trouble);
   return {
-    element: fields,
-    fields,
+    element,
     unit: () => unit.control.value,
     read() {
       clearProblems(all);
@@ -45,23 +43,16 @@ export function populationFields(suggested = "everyone"): PopulationForm {
   };
 }
 
-export function populationForm(app: App, onCreated: (population: Population) => void): PopulationForm {
+export function populationForm(app: App, onCreated: () => void): HTMLElement {
   const inner = populationFields();
   const submit = h("button", { class: "button button-primary", attrs: { type: "submit" } }, "Create population");
-  const element = h("form", { class: "stack narrow", attrs: { novalidate: true } }, inner.fields, h("div", { class: "actions" }, submit));
-  element.addEventListener("submit", (event) => {
-    event.preventDefault();
+  const element = h("form", { class: "stack narrow", attrs: { novalidate: true } }, inner.element, h("div", { class: "actions" }, submit));
+  onSubmit(element, submit, async () => {
     const body = inner.read();
     if (!body) return;
-    void busy(submit, async () => {
-      try {
-        const population = await app.api.createPopulation(body);
-        app.announce(`Population ${population.name} is created.`);
-        onCreated(population);
-      } catch (cause) {
-        inner.fail(cause);
-      }
-    });
-  });
-  return { ...inner, element };
+    const population = await app.api.createPopulation(body);
+    app.announce(`Population ${population.name} is created.`);
+    onCreated();
+  }, inner.fail);
+  return element;
 }

@@ -4,7 +4,7 @@ import { h, setText } from "../dom";
 import { asProblem, sentence } from "../problem";
 import { themeButton } from "../shell";
 import { tally } from "../ui/blocks";
-import { busy, button } from "../ui/button";
+import { button, onSubmit } from "../ui/button";
 
 export function signIn(root: HTMLElement, message: string | null, connect: (token: string) => Promise<void>, retry?: () => void): void {
   document.title = "Sign in · Evertally";
@@ -18,19 +18,13 @@ export function signIn(root: HTMLElement, message: string | null, connect: (toke
       h("p", { class: "hint", attrs: { id: "token-hint" } }, "It is kept in this tab until you close it, and nowhere else.")),
     h("div", { class: "actions" }, submit, retry && button("Try again", retry)));
 
-  form.addEventListener("submit", (event) => {
-    event.preventDefault();
+  onSubmit(form, submit, async () => {
     const token = input.value.trim();
-    if (token === "") return;
-    void busy(submit, async () => {
-      try {
-        await connect(token);
-      } catch (cause) {
-        input.setAttribute("aria-invalid", "true");
-        setText(told, asProblem(cause).status === 401 ? "The service does not know this token, or it has expired. Check that you copied all of it." : sentence(cause));
-        input.focus();
-      }
-    });
+    if (token !== "") await connect(token);
+  }, (cause) => {
+    input.setAttribute("aria-invalid", "true");
+    setText(told, asProblem(cause).status === 401 ? "The service does not know this token, or it has expired. Check that you copied all of it." : sentence(cause));
+    input.focus();
   });
 
   root.replaceChildren(

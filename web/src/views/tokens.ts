@@ -5,8 +5,8 @@ import { h } from "../dom";
 import { moment } from "../format";
 import type { Role, Token } from "../types";
 import { clearProblems, field, placeProblem, select, textInput } from "../ui/field";
-import { problemBox } from "../ui/blocks";
-import { busy, button, copyButton } from "../ui/button";
+import { problemBox, section } from "../ui/blocks";
+import { button, copyButton, onSubmit } from "../ui/button";
 import { confirmDialog } from "../ui/dialog";
 
 const ROLES: readonly (readonly [Role, string])[] = [["read", "Read: watch and download releases"], ["ingest", "Ingest: post events, advance"], ["admin", "Admin: everything"]];
@@ -25,32 +25,25 @@ export const tokensView: View = async (app, main, signal) => {
   const submit = h("button", { class: "button button-primary", attrs: { type: "submit" } }, "Make token");
   const form = h("form", { class: "stack narrow", attrs: { novalidate: true } }, name.element, role.element, expires.element, trouble, h("div", { class: "actions" }, submit));
 
-  form.addEventListener("submit", (event) => {
-    event.preventDefault();
+  onSubmit(form, submit, async () => {
     clearProblems(fields);
     trouble.replaceChildren();
     if (name.control.value.trim() === "") return name.fail("A token needs a name, so that you know later which one to revoke.");
-    void busy(submit, async () => {
-      try {
-        const until = expires.control.value;
-        const token = await app.api.createToken({ name: name.control.value.trim(), role: role.control.value as Role, ...(until ? { expires: new Date(until).toISOString() } : {}) });
-        made.replaceChildren(h("div", { class: "notice" },
-          h("p", {}, h("strong", {}, `This is the token “${token.name}”. `), "It is shown only once: copy it now."),
-          h("pre", { class: "code secret", attrs: { tabindex: 0, "aria-label": "New token" } }, token.token),
-          h("div", { class: "actions" }, copyButton("Copy token", () => token.token), button("I have it", () => made.replaceChildren()))));
-        form.reset();
-        await load();
-      } catch (cause) {
-        if (!placeProblem(cause, fields)) trouble.replaceChildren(problemBox(cause));
-      }
-    });
-  });
+    const until = expires.control.value;
+    const token = await app.api.createToken({ name: name.control.value.trim(), role: role.control.value as Role, ...(until ? { expires: new Date(until).toISOString() } : {}) });
+    made.replaceChildren(h("div", { class: "notice" },
+      h("p", {}, h("strong", {}, `This is the token “${token.name}”. `), "It is shown only once: copy it now."),
+      h("pre", { class: "code secret", attrs: { tabindex: 0, "aria-label": "New token" } }, token.token),
+      h("div", { class: "actions" }, copyButton("Copy token", () => token.token), button("I have it", () => made.replaceChildren()))));
+    form.reset();
+    await load();
+  }, (cause) => placeProblem(cause, fields) || trouble.replaceChildren(problemBox(cause)));
 
   main.append(
     h("div", { class: "head" }, h("div", {}, h("h1", {}, "Tokens"), h("p", { class: "summary" }, "Anyone who has a token has its role. The service keeps only a hash of each."))),
     made,
-    h("section", { class: "section" }, h("h2", {}, "In force"), h("div", { class: "section-body" }, h("div", { class: "scroll", attrs: { tabindex: 0, role: "region", "aria-label": "Tokens" } }, table))),
-    h("section", { class: "section" }, h("h2", {}, "Make one"), h("div", { class: "section-body" }, form)));
+    section("In force", h("div", { class: "scroll", attrs: { tabindex: 0, role: "region", "aria-label": "Tokens" } }, table)),
+    section("Make one", form));
 
   function row(token: Token): HTMLElement {
     const revoke = button("Revoke…", () => confirmDialog({

@@ -45,18 +45,15 @@ struct Table {
     rows: Vec<Row>,
 }
 
-pub(crate) fn run() -> Outcome {
-    let tables = measure(&FULL)?;
+/// A quick run shows that the benchmark works. Its figures are not for publication and are not written.
+pub(crate) fn run(is_quick: bool) -> Outcome {
+    let tables = measure(if is_quick { &QUICK } else { &FULL })?;
     let (text, document) = results(&tables)?;
-    println!("{text}");
+    if is_quick {
+        println!("{text}");
+        return Ok(());
+    }
     write_results("exact", &document, &text)
-}
-
-/// Shows that the benchmark runs. Its figures are not for publication and are not written.
-pub(crate) fn run_quickly() -> Outcome {
-    let tables = measure(&QUICK)?;
-    println!("{}", results(&tables)?.0);
-    Ok(())
 }
 
 fn measure(extent: &Extent) -> Result<Vec<Table>, String> {
@@ -68,32 +65,27 @@ fn measure(extent: &Extent) -> Result<Vec<Table>, String> {
     let mut theirs = Worker::start(command(&python).arg("bench/exact.py"))?;
     let mut tables = Vec::new();
     for scale in SCALES {
-        let tasks = ["across", "along", "one-by-one", "laplace"]
-            .map(|task| (format!("{task} {scale} {}", extent.our_draws), extent.our_draws));
-        let names = [
-            "of 1000 lanes",
-            "of one lane, 64 steps at a time",
-            "of one lane, one by one",
-            "Laplace, of 1000 lanes",
-        ];
+        let tasks = [
+            ("of 1000 lanes", "across"),
+            ("of one lane, 64 steps at a time", "along"),
+            ("of one lane, one by one", "one-by-one"),
+            ("Laplace, of 1000 lanes", "laplace"),
+        ]
+        .map(|(name, task)| (name, format!("{task} {scale} {}", extent.our_draws), extent.our_draws));
         let title = format!("Draws at scale {}", shown(scale));
-        tables.push(beside(&mut ours, &mut theirs, extent, scale, title, &names, &tasks)?);
+        tables.push(beside(&mut ours, &mut theirs, extent, scale, title, &tasks)?);
     }
     let releases = KEYS * extent.keyed_steps;
+    let Extent { our_draws, steps, keyed_steps, .. } = *extent;
+    let keyed = "`KeyedCounter::step_into` of 1000 keys, a release each";
     let tasks = [
-        (format!("counter {HORIZON} {}", extent.steps), extent.steps),
-        (format!("keyed {HORIZON} {KEYS} {}", extent.keyed_steps), releases),
-        (format!("floats {}", extent.our_draws), extent.our_draws),
-        (format!("float-stream {HORIZON} {}", extent.steps), extent.steps),
-    ];
-    let names = [
-        "`Counter::step`, a release each",
-        "`KeyedCounter::step_into` of 1000 keys, a release each",
-        "draws in floats, of 1000 lanes",
-        "`NoiseStream`, correlated in floats",
+        ("`Counter::step`, a release each", format!("counter {HORIZON} {steps}"), steps),
+        (keyed, format!("keyed {HORIZON} {KEYS} {keyed_steps}"), releases),
+        ("draws in floats, of 1000 lanes", format!("floats {our_draws}"), our_draws),
+        ("`NoiseStream`, correlated in floats", format!("float-stream {HORIZON} {steps}"), steps),
     ];
     let title = "Releases, and noise in floats".to_owned();
-    tables.push(beside(&mut ours, &mut theirs, extent, COUNTER_SCALE, title, &names, &tasks)?);
+    tables.push(beside(&mut ours, &mut theirs, extent, COUNTER_SCALE, title, &tasks)?);
     Ok(tables)
 }
 
@@ -104,20 +96,19 @@ fn beside(
     extent: &Extent,
     scale: u64,
     title: String,
-    names: &[&str],
-    tasks: &[(String, u64)],
+    tasks: &[(&str, String, u64)],
 ) -> Result<Table, String> {
     let mut best = vec![f64::INFINITY; tasks.len()];
     let mut their_best = f64::INFINITY;
     for _ in 0..extent.rounds {
-        for (best, (task, _)) in best.iter_mut().zip(tasks) {
+        for (best, (_, task, _)) in best.iter_mut().zip(tasks) {
             *best = best.min(ours.ask(task)?);
         }
         their_best = their_best.min(theirs.ask(&format!("draws {scale} {}", extent.their_draws))?);
     }
     let their_rate = extent.their_draws as f64 / their_best;
     let mut rows = Vec::new();
-    for ((name, (_, count)), seconds) in names.iter().zip(tasks).zip(best) {
+    for ((name, _, count), seconds) in tasks.iter().zip(best) {
         let per_second = *count as f64 / seconds;
         let name = (*name).to_owned();
         rows.push(Row { name, is_ours: true, per_second, beside: per_second / their_rate });

@@ -24,11 +24,8 @@ struct Beside {
     numpy: f64,
 }
 
-struct Growth {
-    n: usize,
-    coarse: f64,
-    fine: f64,
-}
+/// A horizon, with the seconds to a gap of 1e-6 and to one of 1e-9.
+type Growth = (usize, f64, f64);
 
 pub(crate) fn run() -> Outcome {
     let python = python_with_jax()?;
@@ -56,10 +53,9 @@ pub(crate) fn run() -> Outcome {
     for n in GROWTH {
         let (coarse, fine) = (ours.ask(&format!("time {n} 1e-6"))?, ours.ask(&format!("time {n} 1e-9"))?);
         eprintln!("n = {n:>7}: {} to 1e-6, {} to 1e-9", duration(coarse), duration(fine));
-        growth.push(Growth { n, coarse, fine });
+        growth.push((n, coarse, fine));
     }
     let text = text(&beside, &growth)?;
-    println!("{text}");
     write_results("gamma", &document(&beside, &growth), &text)
 }
 
@@ -86,9 +82,8 @@ fn text(beside: &[Beside], growth: &[Growth]) -> Result<String, String> {
         );
     }
     let mut table = String::from("| n | to 1e-6 | to 1e-9 |\n|--:|--:|--:|\n");
-    for row in growth {
-        let _ =
-            writeln!(table, "| 2^{} | {} | {} |", row.n.ilog2(), duration(row.coarse), duration(row.fine));
+    for (n, coarse, fine) in growth {
+        let _ = writeln!(table, "| 2^{} | {} | {} |", n.ilog2(), duration(*coarse), duration(*fine));
     }
     Ok(format!(
         "# The certified optimum compared with its peers\n\n\
@@ -104,21 +99,19 @@ fn text(beside: &[Beside], growth: &[Growth]) -> Result<String, String> {
 }
 
 fn document(beside: &[Beside], growth: &[Growth]) -> serde_json::Value {
-    let beside: Vec<_> = beside
-        .iter()
-        .map(|row| {
-            json!({
-                "n": row.n,
-                "evertally_seconds": row.ours,
-                "jax_privacy_seconds": row.jax_privacy,
-                "numpy_seconds": row.numpy,
-                "faster_peer_over_evertally": row.jax_privacy.min(row.numpy) / row.ours,
-            })
+    let beside = beside.iter().map(|row| {
+        json!({
+            "n": row.n,
+            "evertally_seconds": row.ours,
+            "jax_privacy_seconds": row.jax_privacy,
+            "numpy_seconds": row.numpy,
+            "faster_peer_over_evertally": row.jax_privacy.min(row.numpy) / row.ours,
         })
-        .collect();
-    let growth: Vec<_> = growth
+    });
+    let beside: Vec<_> = beside.collect();
+    let growth = growth
         .iter()
-        .map(|row| json!({ "n": row.n, "seconds_to_1e-6": row.coarse, "seconds_to_1e-9": row.fine }))
-        .collect();
+        .map(|(n, coarse, fine)| json!({ "n": n, "seconds_to_1e-6": coarse, "seconds_to_1e-9": fine }));
+    let growth: Vec<_> = growth.collect();
     json!({ "benchmark": "certified optimum", "processor": processor(), "beside_peers": beside, "growth": growth })
 }

@@ -127,18 +127,16 @@ impl Sides {
     }
 }
 
-pub(crate) fn run() -> Outcome {
-    let tables = measure(&FULL)?;
-    let (text, document) = results(&tables, &FULL)?;
-    println!("{text}");
+/// A quick run shows that the benchmark works. Its figures are not for publication and are not written.
+pub(crate) fn run(is_quick: bool) -> Outcome {
+    let extent = if is_quick { &QUICK } else { &FULL };
+    let tables = measure(extent)?;
+    let (text, document) = results(&tables, extent)?;
+    if is_quick {
+        println!("{text}");
+        return Ok(());
+    }
     write_results("learn", &document, &text)
-}
-
-/// Shows that the benchmark runs. Its figures are not for publication and are not written.
-pub(crate) fn run_quickly() -> Outcome {
-    let tables = measure(&QUICK)?;
-    println!("{}", results(&tables, &QUICK)?.0);
-    Ok(())
 }
 
 fn measure(extent: &Extent) -> Result<Vec<Table>, String> {

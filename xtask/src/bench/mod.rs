@@ -85,8 +85,9 @@ pub(crate) fn duration(seconds: f64) -> String {
     format!("{value:.decimals$} {unit}")
 }
 
-/// Writes the figures to `bench/<name>.json` and the report to `bench/<name>.md`.
+/// Prints the report. Writes the figures to `bench/<name>.json` and the report to `bench/<name>.md`.
 pub(crate) fn write_results(name: &str, document: &Value, text: &str) -> crate::Outcome {
+    println!("{text}");
     for (name, content) in
         [(format!("{name}.json"), format!("{document:#}\n")), (format!("{name}.md"), text.to_owned())]
     {
@@ -146,6 +147,11 @@ impl Machine {
             "benchmark": benchmark, "cores": cores(), "processor": self.processor, "versions": versions,
         })
     }
+}
+
+/// A number in the report of a worker.
+pub(crate) fn number(value: &Value) -> f64 {
+    value.as_f64().unwrap_or(f64::NAN)
 }
 
 /// The median, the minimum and the maximum.

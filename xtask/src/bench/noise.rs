@@ -80,23 +80,20 @@ fn table(rows: &[Row]) -> String {
 
 fn write_results(rows: &[Row], table: &str) -> Outcome {
     let machine = Machine::with_packages(PACKAGES)?;
-    let results: Vec<_> = rows
-        .iter()
-        .map(|row| {
-            json!({
-                "n": row.n,
-                "first_call_seconds": row.first,
-                "plan_reused_seconds": row.reused,
-                "normals_seconds": row.normals,
-                "scipy_seconds": row.scipy,
-                "numpy_normals_seconds": row.numpy_normals,
-                "scipy_over_first_call": row.scipy / row.first,
-                "scipy_over_plan_reused": row.scipy / row.reused,
-            })
+    let results = rows.iter().map(|row| {
+        json!({
+            "n": row.n,
+            "first_call_seconds": row.first,
+            "plan_reused_seconds": row.reused,
+            "normals_seconds": row.normals,
+            "scipy_seconds": row.scipy,
+            "numpy_normals_seconds": row.numpy_normals,
+            "scipy_over_first_call": row.scipy / row.first,
+            "scipy_over_plan_reused": row.scipy / row.reused,
         })
-        .collect();
+    });
     let mut document = machine.document("square-root noise");
-    document["results"] = results.into();
+    document["results"] = results.collect();
     let text = format!(
         "# Square-root noise compared with scipy\n\n\
          Seconds to make n values of the noise z = L g of the square-root factorization, best of several, both sides alternately in \

@@ -5,23 +5,21 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use super::{Machine, duration, write_results};
+use super::{Machine, duration, number, write_results};
 use crate::Outcome;
 use crate::process::{self, command, output_with_progress, root};
 
-pub(crate) fn run() -> Outcome {
-    let report = measure("full")?;
+/// A quick run shows that the benchmark works. Its figures are not for publication and are not written.
+pub(crate) fn run(is_quick: bool) -> Outcome {
+    let report = measure(if is_quick { "quick" } else { "full" })?;
     let text = text(&report)?;
-    println!("{text}");
+    if is_quick {
+        println!("{text}");
+        return Ok(());
+    }
     let mut document = Machine::new()?.document("service");
     document["results"] = report;
     write_results("service", &document, &text)
-}
-
-/// Shows that the benchmark runs. Its figures are not for publication and are not written.
-pub(crate) fn run_quickly() -> Outcome {
-    println!("{}", text(&measure("quick")?)?);
-    Ok(())
 }
 
 fn measure(extent: &str) -> Result<Value, String> {
@@ -115,10 +113,6 @@ fn text(report: &Value) -> Result<String, String> {
         Machine::new()?.line(", shared with the client"),
     );
     Ok(text)
-}
-
-fn number(value: &Value) -> f64 {
-    value.as_f64().unwrap_or(f64::NAN)
 }
 
 fn megabytes(value: &Value) -> String {

@@ -6,7 +6,7 @@ use std::fs::{self, File};
 
 use serde_json::{Value, json};
 
-use super::{Machine, Worker, cores, duration, processor, spread, write_results};
+use super::{Machine, Worker, cores, duration, number, processor, spread, write_results};
 use crate::Outcome;
 use crate::process::root;
 use crate::spark;
@@ -114,11 +114,15 @@ struct Figures {
     noise: Vec<(usize, Vec<f64>)>,
 }
 
-pub(crate) fn run() -> Outcome {
-    let figures = measure(&FULL)?;
-    let versions = versions()?;
-    let text = text(&figures, &FULL, &versions);
-    println!("{text}");
+/// A quick run shows that the benchmark works. Its figures are not for publication and are not written.
+pub(crate) fn run(is_quick: bool) -> Outcome {
+    let extent = if is_quick { &QUICK } else { &FULL };
+    let (figures, versions) = (measure(extent)?, versions()?);
+    let text = text(&figures, extent, &versions);
+    if is_quick {
+        println!("{text}");
+        return Ok(());
+    }
     let each = |pairs: &[Pair]| pairs.iter().map(Pair::document).collect::<Vec<_>>();
     let noise = figures.noise.iter();
     let noise =
@@ -128,13 +132,6 @@ pub(crate) fn run() -> Outcome {
         "loads": each(&figures.loads), "steps": each(&figures.steps), "noise": noise.collect::<Vec<_>>(),
     });
     write_results("spark", &document, &text)
-}
-
-/// Shows that the benchmark runs. Its figures are not for publication and are not written.
-pub(crate) fn run_quickly() -> Outcome {
-    let figures = measure(&QUICK)?;
-    println!("{}", text(&figures, &QUICK, &versions()?));
-    Ok(())
 }
 
 fn measure(extent: &Extent) -> Result<Figures, String> {
@@ -274,8 +271,4 @@ fn versions() -> Result<Value, String> {
     let mut versions = Machine::with_packages(spark::SPARK)?.document("")["versions"].take();
     versions["java"] = spark::java()?.unwrap_or_default().to_string().into();
     Ok(versions)
-}
-
-fn number(value: &Value) -> f64 {
-    value.as_f64().unwrap_or(f64::NAN)
 }

@@ -1,9 +1,8 @@
 //! The deployed gates: every kind of admission of `evertally-stream`.
 
-use evertally::{Contribution, Participation};
+use evertally::Contribution;
 use evertally_stream::{
-    Amount, BucketLength, Buckets, Clamp, Clocked, ClosedStep, Event, Follow, Gather, KeySet,
-    ParticipationLimits, Result, Rules,
+    Amount, BucketLength, Buckets, Clamp, Clocked, ClosedStep, Event, Follow, Gather, KeySet, Result, Rules,
 };
 
 use super::synthetic_events::{SyntheticEvent, TICKS_PER_STEP};
@@ -131,21 +130,16 @@ pub(crate) fn buckets(rules: &AdmissionRules) -> Result<Buckets> {
 /// The rules as an admission of `evertally-stream`. One key is reserved for undeclared names, so
 /// one key fewer is declared.
 pub(crate) fn admission(rules: &AdmissionRules) -> Result<Rules> {
-    let mut admission = Rules::new();
-    if rules.keys > 1 {
-        admission = admission.keys(KeySet::new((1..rules.keys).map(|key| key.to_string()))?);
-    }
-    if rules.contribution != Contribution::unit() {
-        admission = admission.clamp(Clamp::new(rules.contribution.lo(), rules.contribution.hi())?);
-    }
-    if let Some(persons) = rules.persons {
-        admission = admission.bound(bound(persons)?);
-    }
-    Ok(if rules.has_ids { admission.drop_duplicates() } else { admission })
-}
-
-fn bound(persons: Participation) -> Result<ParticipationLimits> {
-    ParticipationLimits::new(persons.max_steps(), persons.min_gap())
+    let has_keys = rules.keys > 1;
+    let is_clamped = rules.contribution != Contribution::unit();
+    Ok(Rules {
+        keys: has_keys.then(|| KeySet::new((1..rules.keys).map(|key| key.to_string()))).transpose()?,
+        clamp: is_clamped
+            .then(|| Clamp::new(rules.contribution.lo(), rules.contribution.hi()))
+            .transpose()?,
+        limits: rules.persons,
+        has_ids: rules.has_ids,
+    })
 }
 
 /// Passes an event on with its names. If every event counts as one, it has no value.

@@ -15,11 +15,12 @@
 //! **Cost.** A few products per pattern, and two runs per replayed change.
 
 use evertally::internals::factorization::Dense;
+use evertally::internals::noise::copy_of;
 use evertally::privacy::NoiseKind;
 use evertally::{Matrix, Plan, Result};
 
 use super::Target;
-use crate::keys::{Keys, Purpose, copy_of};
+use crate::keys::{Keys, Purpose};
 use crate::neighbours::Neighbourhood;
 use crate::report::{Attack, Finding, verdict};
 use crate::stream::{Change, Stream};
@@ -33,11 +34,17 @@ const MAX_REPLAYED_CHANGES: usize = 32;
 const ROUNDING: f64 = 1e-9;
 
 /// Distances in the space of the noise draws, for noise of scale one.
-pub(crate) enum Encoder {
-    /// Euclidean, from the inner products of columns of R, over the watched steps.
-    Euclidean { steps: Vec<usize>, gram: Matrix },
+pub(crate) struct Encoder {
+    /// The watched steps.
+    steps: Vec<usize>,
+    norm: Norm,
+}
+
+enum Norm {
+    /// Euclidean, from the inner products of columns of R.
+    Euclidean { gram: Matrix },
     /// The sum of magnitudes. The rows of this matrix are the columns of R.
-    Sum { steps: Vec<usize>, columns: Matrix },
+    Sum { columns: Matrix },
 }
 
 impl Encoder {
@@ -54,42 +61,37 @@ impl Encoder {
             let scale = plan.noise_scale().powi(2);
             let seen = whitening.gram();
             let gram = Matrix::from_fn(steps.len(), steps.len(), |i, j| scale * seen[(i, j)]);
-            return (noise == NoiseKind::Gaussian).then_some(Self::Euclidean { steps, gram });
+            return (noise == NoiseKind::Gaussian).then_some(Self { steps, norm: Norm::Euclidean { gram } });
         };
         let encoder = &dense.encoder;
         let columns = Matrix::from_fn(steps.len(), encoder.rows(), |i, row| encoder[(row, steps[i])]);
-        Some(match noise {
-            NoiseKind::Gaussian => Self::Euclidean { gram: columns.times(&columns.transpose()), steps },
-            NoiseKind::Laplace => Self::Sum { steps, columns },
-        })
+        let norm = match noise {
+            NoiseKind::Gaussian => Norm::Euclidean { gram: columns.times(&columns.transpose()) },
+            NoiseKind::Laplace => Norm::Sum { columns },
+        };
+        Some(Self { steps, norm })
     }
 
     /// The distances that the watched releases reveal, in declared standard deviations.
     pub(crate) fn of_releases(whitening: &Whitening) -> Self {
-        Self::Euclidean { steps: whitening.steps().to_vec(), gram: whitening.gram() }
-    }
-
-    fn steps(&self) -> &[usize] {
-        match self {
-            Self::Euclidean { steps, .. } | Self::Sum { steps, .. } => steps,
-        }
+        Self { steps: whitening.steps().to_vec(), norm: Norm::Euclidean { gram: whitening.gram() } }
     }
 
     /// The distance between the encoded streams of a change. Lanes have separate coordinates.
     pub(crate) fn distance(&self, change: &Change) -> f64 {
         let places = change.entries().iter().map(|&(step, lane, amount)| {
-            (self.steps().partition_point(|watched| *watched < step), lane, amount)
+            (self.steps.partition_point(|watched| *watched < step), lane, amount)
         });
         let places: Vec<_> = places.collect();
-        match self {
-            Self::Euclidean { gram, .. } => {
+        match &self.norm {
+            Norm::Euclidean { gram } => {
                 let product = |&(i, lane, a): &(usize, usize, f64)| {
                     let same = places.iter().filter(move |other| other.1 == lane);
                     same.map(|&(j, _, b)| a * b * gram[(i, j)]).sum::<f64>()
                 };
                 places.iter().map(product).sum::<f64>().max(0.0).sqrt()
             }
-            Self::Sum { columns, .. } => {
+            Norm::Sum { columns } => {
                 let mut lanes: Vec<usize> = places.iter().map(|place| place.1).collect();
                 lanes.sort_unstable();
                 lanes.dedup();

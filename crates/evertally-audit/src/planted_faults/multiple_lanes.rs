@@ -1,12 +1,10 @@
 //! Faults that need several lanes: keys or coordinates.
 
-use evertally::{Contribution, Neighbours, NoiseKey, Plan, PlanBuilder, Result};
+use evertally::{Contribution, Neighbours, NoiseKey, PlanBuilder, Result};
 
-use super::{SHORT_FACTOR, coins_of};
-use crate::keys::copy_of;
+use super::{Faulty, SHORT_FACTOR, coins_of, faulty, overstated};
 use crate::open_keys::OpenKeysSubject;
 use crate::subject::{CounterSubject, Promise, Session, Subject, rounded};
-use crate::vectors::VectorSubject;
 
 const NAMES: [&str; 2] = ["first", "second"];
 
@@ -15,76 +13,28 @@ const DIMENSION: usize = 4;
 
 /// Planned for contributions that are added or removed, but promised for contributions that may
 /// move to another key.
-pub(super) struct MissedMove {
-    whole: CounterSubject,
-}
-
-impl MissedMove {
-    pub(super) fn new(builder: &PlanBuilder, grid: f64) -> Result<Self> {
-        Ok(Self { whole: CounterSubject::new(builder.clone().keys(NAMES).build()?)?.rounded_to(grid)? })
-    }
-}
-
-impl Subject for MissedMove {
-    fn plan(&self) -> &Plan {
-        self.whole.plan()
-    }
-
-    fn promise(&self) -> Promise {
-        Promise { neighbours: Neighbours::Replace, ..Promise::of(self.whole.plan()) }
-    }
-
-    fn grid(&self) -> f64 {
-        self.whole.grid()
-    }
-
-    fn start(&self, key: NoiseKey) -> Result<Box<dyn Session + '_>> {
-        self.whole.start(key)
-    }
+pub(super) fn missed_move(builder: &PlanBuilder, grid: f64) -> Result<Box<dyn Subject>> {
+    let whole = CounterSubject::new(builder.clone().keys(NAMES).build()?)?.rounded_to(grid)?;
+    Ok(overstated(whole, |promise| Promise { neighbours: Neighbours::Replace, ..promise }))
 }
 
 /// Keys with an odd index have noise of another stream at odd steps.
-pub(super) struct SleepingKey {
-    whole: OpenKeysSubject,
+pub(super) fn sleeping_key(builder: &PlanBuilder, grid: f64) -> Result<Box<dyn Subject>> {
+    let plan = builder.clone().open_keys().build()?;
+    let whole = OpenKeysSubject::new(plan, NAMES)?.rounded_to(grid)?;
+    Ok(Box::new(faulty(whole, |whole, key| {
+        let asleep = whole.start(NoiseKey::insecure_from_seed(coins_of(&key).next()))?;
+        Ok(Box::new(SleepingKey { awake: whole.start(key)?, asleep, step: 0 }))
+    })))
 }
 
-impl SleepingKey {
-    pub(super) fn new(builder: &PlanBuilder, grid: f64) -> Result<Self> {
-        let plan = builder.clone().open_keys().build()?;
-        Ok(Self { whole: OpenKeysSubject::new(plan, NAMES)?.rounded_to(grid)? })
-    }
-}
-
-impl Subject for SleepingKey {
-    fn plan(&self) -> &Plan {
-        self.whole.plan()
-    }
-
-    fn lanes(&self) -> usize {
-        self.whole.lanes()
-    }
-
-    fn grid(&self) -> f64 {
-        self.whole.grid()
-    }
-
-    fn start(&self, key: NoiseKey) -> Result<Box<dyn Session + '_>> {
-        let other = NoiseKey::insecure_from_seed(coins_of(&key).next());
-        Ok(Box::new(SleepingKeySession {
-            awake: self.whole.start(copy_of(&key))?,
-            asleep: self.whole.start(other)?,
-            step: 0,
-        }))
-    }
-}
-
-struct SleepingKeySession<'a> {
+struct SleepingKey<'a> {
     awake: Box<dyn Session + 'a>,
     asleep: Box<dyn Session + 'a>,
     step: usize,
 }
 
-impl Session for SleepingKeySession<'_> {
+impl Session for SleepingKey<'_> {
     fn step(&mut self, inputs: &[f64], out: &mut [f64]) -> Result<()> {
         let mut fresh = vec![0.0; out.len()];
         self.awake.step(inputs, out)?;
@@ -97,76 +47,33 @@ impl Session for SleepingKeySession<'_> {
     }
 }
 
+fn vectors(builder: PlanBuilder, grid: f64) -> Result<CounterSubject> {
+    let plan = builder.dimension(DIMENSION).contribution(Contribution::norm(1.0)?).build()?;
+    CounterSubject::new(plan)?.rounded_to(grid)
+}
+
 /// Planned for vectors of norm one, but promised for vectors whose coordinates are each at most
 /// one.
-pub(super) struct WideVectors {
-    whole: VectorSubject,
-}
-
-fn vectors(builder: PlanBuilder, grid: f64) -> Result<VectorSubject> {
-    let plan = builder.dimension(DIMENSION).contribution(Contribution::norm(1.0)?).build()?;
-    VectorSubject::new(plan)?.rounded_to(grid)
-}
-
-impl WideVectors {
-    pub(super) fn new(builder: PlanBuilder, grid: f64) -> Result<Self> {
-        Ok(Self { whole: vectors(builder, grid)? })
-    }
-}
-
-impl Subject for WideVectors {
-    fn plan(&self) -> &Plan {
-        self.whole.plan()
-    }
-
-    fn promise(&self) -> Promise {
-        let norm = (DIMENSION as f64).sqrt() * self.plan().contribution().hi();
-        let contribution = Contribution::norm(norm).unwrap_or(self.plan().contribution());
-        Promise { contribution, ..Promise::of(self.plan()) }
-    }
-
-    fn grid(&self) -> f64 {
-        self.whole.grid()
-    }
-
-    fn start(&self, key: NoiseKey) -> Result<Box<dyn Session + '_>> {
-        self.whole.start(key)
-    }
+pub(super) fn wide_vectors(builder: PlanBuilder, grid: f64) -> Result<Box<dyn Subject>> {
+    let contribution = Contribution::norm((DIMENSION as f64).sqrt())?;
+    Ok(overstated(vectors(builder, grid)?, |promise| Promise { contribution, ..promise }))
 }
 
 /// The last coordinate has too little noise.
-pub(super) struct ShortCoordinate {
-    whole: VectorSubject,
-    grid: f64,
+pub(super) fn short_coordinate(builder: PlanBuilder, grid: f64) -> Result<Box<dyn Subject>> {
+    let short = faulty(vectors(builder, 0.0)?, move |whole, key| {
+        Ok(Box::new(ShortCoordinate { whole: whole.start(key)?, grid, total: 0.0 }))
+    });
+    Ok(Box::new(Faulty { grid, ..short }))
 }
 
-impl ShortCoordinate {
-    pub(super) fn new(builder: PlanBuilder, grid: f64) -> Result<Self> {
-        Ok(Self { whole: vectors(builder, 0.0)?, grid })
-    }
-}
-
-impl Subject for ShortCoordinate {
-    fn plan(&self) -> &Plan {
-        self.whole.plan()
-    }
-
-    fn grid(&self) -> f64 {
-        self.grid
-    }
-
-    fn start(&self, key: NoiseKey) -> Result<Box<dyn Session + '_>> {
-        Ok(Box::new(ShortCoordinateSession { whole: self.whole.start(key)?, grid: self.grid, total: 0.0 }))
-    }
-}
-
-struct ShortCoordinateSession<'a> {
+struct ShortCoordinate<'a> {
     whole: Box<dyn Session + 'a>,
     grid: f64,
     total: f64,
 }
 
-impl Session for ShortCoordinateSession<'_> {
+impl Session for ShortCoordinate<'_> {
     fn step(&mut self, inputs: &[f64], out: &mut [f64]) -> Result<()> {
         self.whole.step(inputs, out)?;
         let last = out.len() - 1;

@@ -11,7 +11,7 @@ use crate::attacks::replay::Encoder;
 use crate::subject::replayed_distance;
 use crate::whitening::Whitening;
 use crate::{Attack, Auditor, Keys, Report, Settings, Verdict};
-use crate::{Change, OpenKeysSubject, Stream, VectorSubject};
+use crate::{Change, OpenKeysSubject, Stream};
 
 const SETTINGS: Settings = Settings { runs: 700, length: 256, changes: 20_000, false_alarm: 1e-4 };
 
@@ -168,7 +168,7 @@ fn open_keys_and_vectors_keep_their_promises() {
         let vectors = builder.dimension(5).contribution(Contribution::norm(1.0).unwrap());
         let subjects: [Box<dyn Subject>; 2] = match vectors.build() {
             Ok(plan) => {
-                [Box::new(open), Box::new(VectorSubject::new(plan).unwrap().rounded_to(1.0).unwrap())]
+                [Box::new(open), Box::new(CounterSubject::new(plan).unwrap().rounded_to(1.0).unwrap())]
             }
             Err(error) => panic!("{error}"),
         };

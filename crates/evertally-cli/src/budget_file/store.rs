@@ -8,6 +8,7 @@
 
 use super::BudgetFile;
 use crate::error::{CliError, Result, name_of};
+use crate::output::{beside, temporary_beside};
 use evertally_keys::sync_directory_of;
 use std::fs::{File, Metadata};
 use std::io::{self, Write};
@@ -70,17 +71,7 @@ impl LockedBudgetFile {
     }
 
     fn replace(&self, bytes: &[u8]) -> io::Result<()> {
-        let directory = self.path.parent().filter(|parent| !parent.as_os_str().is_empty());
-        let directory = directory.unwrap_or(Path::new("."));
-        let mut builder = tempfile::Builder::new();
-        builder.prefix(".evertally-").suffix(".tmp");
-        #[cfg(unix)]
-        {
-            // As for any new file, the umask applies.
-            use std::os::unix::fs::PermissionsExt;
-            builder.permissions(std::fs::Permissions::from_mode(0o666));
-        }
-        let mut file = builder.tempfile_in(directory)?;
+        let mut file = temporary_beside(&self.path)?;
         if let Ok(metadata) = std::fs::metadata(&self.path) {
             file.as_file().set_permissions(metadata.permissions())?;
         }
@@ -93,9 +84,7 @@ impl LockedBudgetFile {
 
 /// Waits for the lock that belongs to a budget file.
 fn lock(path: &Path) -> Result<File> {
-    let mut name = path.as_os_str().to_owned();
-    name.push(".lock");
-    let name = PathBuf::from(name);
+    let name = beside(path, ".lock");
     let locked = File::options().create(true).append(true).open(&name).and_then(|file| {
         file.lock()?;
         Ok(file)

@@ -1,15 +1,13 @@
 //! `evertally research bounds`: what is proven about every mechanism at a horizon and a budget.
 
 use super::shared::delta_in_words;
-use crate::error::{CliError, Result};
-use crate::output::{Destination, json_line};
+use crate::error::Result;
+use crate::output::{Destination, JsonObject};
 use crate::progress::with_progress;
 use clap::Args;
 use evertally::Workload;
 use evertally::research::bounds::{self, Bound, Group, Interval, ParityBounds};
 use evertally::research::gamma::{Subject, gamma_f};
-use serde::Serialize;
-use std::io::Write;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -69,9 +67,7 @@ pub(crate) fn run(args: &BoundsArgs) -> Result<()> {
     } else {
         people(args, certified, &table, parity.as_ref())
     };
-    let mut out = Destination::open(None)?;
-    out.write_all(text.as_bytes()).map_err(|error| CliError::writing("standard output", &error))?;
-    out.commit()
+    Destination::open(None)?.write_whole(text.as_bytes())
 }
 
 /// Proven bounds on γ_F²/n, if they take only a few seconds.
@@ -104,80 +100,41 @@ fn label(group: Group) -> (&'static str, &'static str) {
     GROUPS.iter().find(|(known, ..)| *known == group).map_or(("", ""), |(_, name, words)| (name, words))
 }
 
-#[derive(Serialize)]
-struct BoundsJson<'a> {
-    horizon: u64,
-    epsilon: f64,
-    delta: f64,
-    gamma_f_squared_over_n: Option<Ends>,
-    bounds: Vec<BoundJson<'a>>,
-    parity: Option<ParityJson>,
-}
-
-#[derive(Serialize)]
-struct Ends {
-    lower: f64,
-    upper: f64,
-}
-
-#[derive(Serialize)]
-struct BoundJson<'a> {
-    group: &'static str,
-    name: &'a str,
-    formula: &'a str,
-    from_paper: bool,
-    value: Option<f64>,
-    reason: Option<String>,
-}
-
-#[derive(Serialize)]
-struct ParityJson {
-    dimension: u32,
-    weight: u32,
-    gamma_f: f64,
-    bounds: Vec<BoundJson<'static>>,
-}
-
 fn json(
     args: &BoundsArgs,
     certified: Option<Interval>,
     table: &[Bound],
     parity: Option<&(u32, u32, ParityBounds)>,
 ) -> Result<String> {
-    let whole = BoundsJson {
-        horizon: args.horizon,
-        epsilon: args.epsilon,
-        delta: args.delta,
-        gamma_f_squared_over_n: certified.map(|c| Ends { lower: c.lower, upper: c.upper }),
-        bounds: table
-            .iter()
-            .map(|bound| BoundJson {
-                group: label(bound.group).0,
-                name: bound.name,
-                formula: bound.formula,
-                from_paper: bound.from_paper,
-                value: bound.value.as_ref().ok().copied(),
-                reason: bound.value.as_ref().err().map(ToString::to_string),
-            })
-            .collect(),
-        parity: parity.map(|(dimension, weight, bounds)| ParityJson {
-            dimension: *dimension,
-            weight: *weight,
-            gamma_f: bounds.gamma.middle(),
-            bounds: parity_rows(bounds)
-                .into_iter()
-                .map(|(name, formula, value)| BoundJson {
-                    group: "parity",
-                    name,
-                    formula,
-                    from_paper: name.starts_with("paper"),
-                    value: value.as_ref().ok().copied(),
-                    reason: value.as_ref().err().map(ToString::to_string),
-                })
-                .collect(),
-        }),
+    let bound = |group: &str, name: &str, formula: &str, from_paper: bool, value: &evertally::Result<f64>| {
+        JsonObject::default()
+            .with("group", group)
+            .with("name", name)
+            .with("formula", formula)
+            .with("from_paper", from_paper)
+            .with("value", value.as_ref().ok())
+            .with("reason", value.as_ref().err().map(ToString::to_string))
     };
-    json_line(&whole)
+    let bounds =
+        table.iter().map(|it| bound(label(it.group).0, it.name, it.formula, it.from_paper, &it.value));
+    let parity = parity.map(|(dimension, weight, bounds)| {
+        let rows = parity_rows(bounds)
+            .map(|(name, formula, value)| bound("parity", name, formula, name.starts_with("paper"), value));
+        JsonObject::default()
+            .with("dimension", dimension)
+            .with("weight", weight)
+            .with("gamma_f", bounds.gamma.middle())
+            .with("bounds", rows)
+    });
+    let ends = |it: Interval| JsonObject::default().with("lower", it.lower).with("upper", it.upper);
+    JsonObject::default()
+        .with("horizon", args.horizon)
+        .with("epsilon", args.epsilon)
+        .with("delta", args.delta)
+        .with("gamma_f_squared_over_n", certified.map(ends))
+        .with("bounds", bounds.collect::<Vec<_>>())
+        .with("parity", parity)
+        .line()
 }
 
 type ParityRow<'a> = (&'static str, &'static str, &'a evertally::Result<f64>);

@@ -1,11 +1,11 @@
 //! `evertally demo`: synthetic files to try the program on.
 
 use crate::draws::Draws;
-use crate::error::{CliError, Result};
+use crate::error::Result;
 use crate::output::Destination;
 use clap::{Args, ValueEnum};
 use evertally_stream::time;
-use std::io::{BufWriter, Write};
+use std::io::Write;
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
@@ -82,15 +82,10 @@ const WEEKEND_SHARE: f64 = 1.45;
 const PERSONS: u64 = 6_000;
 
 pub(crate) fn run(args: &DemoArgs) -> Result<()> {
-    let destination = Destination::open(args.output.as_deref())?;
-    let name = destination.name();
-    let mut out = BufWriter::new(destination);
-    let written = match args.kind {
-        Kind::Visits => write_events(args, &mut out),
-        Kind::Customers => write_customers(args, &mut out),
-    };
-    written.map_err(|error| CliError::writing(&name, &error))?;
-    out.into_inner().map_err(|error| CliError::writing(&name, error.error()))?.commit()
+    Destination::open(args.output.as_deref())?.write_with(|out| match args.kind {
+        Kind::Visits => write_events(args, out),
+        Kind::Customers => write_customers(args, out),
+    })
 }
 
 fn write_events(args: &DemoArgs, out: &mut impl Write) -> std::io::Result<()> {

@@ -5,12 +5,11 @@ use super::certificate_file;
 use crate::error::{CliError, Result};
 use crate::input::matrix::read_matrix;
 use crate::input::npz::Archive;
-use crate::output::{Destination, json_line, refuse_overwriting};
+use crate::output::{Destination, JsonObject, refuse_overwriting};
 use crate::progress::with_progress;
 use clap::Args;
 use evertally::research::gamma::{self, Certificate, Subject, Weights};
 use evertally::{Matrix, Objective, Workload};
-use serde::Serialize;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -148,27 +147,6 @@ fn identity(steps: usize) -> Result<Subject> {
     Ok(Subject::Real(Matrix::from_fn(steps, steps, |i, j| f64::from(u8::from(i == j)))))
 }
 
-#[derive(Serialize)]
-#[serde(untagged)]
-enum BoundsJson {
-    Mean {
-        lower: f64,
-        upper: f64,
-        gap: f64,
-        mean_error_lower: f64,
-        mean_error_upper: f64,
-        iterations: usize,
-    },
-    Worst {
-        lower: f64,
-        upper: f64,
-        gap: f64,
-        worst_error_lower: f64,
-        worst_error_upper: f64,
-        iterations: usize,
-    },
-}
-
 fn print(args: &GammaArgs, certificate: &Certificate, verb: &str, elapsed: Duration) -> Result<()> {
     let text = if args.json { json(certificate)? } else { words(certificate, verb, elapsed) };
     Destination::open(None)?.write_whole(text.as_bytes())
@@ -181,28 +159,19 @@ fn gap(certificate: &Certificate) -> f64 {
 
 /// The bounds as JSON. Other programs rely on exactly these fields.
 fn json(certificate: &Certificate) -> Result<String> {
-    let Certificate { lower, upper, iterations, .. } = *certificate;
     let (error_lower, error_upper) = certificate.error_factor();
-    let gap = gap(certificate);
-    let whole = match certificate.weights {
-        Weights::GammaF { .. } => BoundsJson::Mean {
-            lower,
-            upper,
-            gap,
-            mean_error_lower: error_lower,
-            mean_error_upper: error_upper,
-            iterations,
-        },
-        Weights::Gamma2 { .. } => BoundsJson::Worst {
-            lower,
-            upper,
-            gap,
-            worst_error_lower: error_lower,
-            worst_error_upper: error_upper,
-            iterations,
-        },
+    let [lower_name, upper_name] = match certificate.weights {
+        Weights::GammaF { .. } => ["mean_error_lower", "mean_error_upper"],
+        Weights::Gamma2 { .. } => ["worst_error_lower", "worst_error_upper"],
     };
-    json_line(&whole)
+    JsonObject::default()
+        .with("lower", certificate.lower)
+        .with("upper", certificate.upper)
+        .with("gap", gap(certificate))
+        .with(lower_name, error_lower)
+        .with(upper_name, error_upper)
+        .with("iterations", certificate.iterations)
+        .line()
 }
 
 fn words(certificate: &Certificate, verb: &str, elapsed: Duration) -> String {

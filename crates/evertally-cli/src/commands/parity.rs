@@ -2,9 +2,8 @@
 
 use super::batch::{BatchArgs, record_noise};
 use crate::error::{CliError, Result, name_of, shown};
-use crate::input::{self, InputFormat, Row, matrix};
+use crate::input::{self, InputFormat, matrix};
 use crate::output::Header;
-use crate::progress::Progress;
 use clap::Args;
 use evertally::research::batch::{MAX_PARITY_COLUMNS, ParityPlan, ParityTotals};
 use std::path::PathBuf;
@@ -156,15 +155,11 @@ impl Table {
                 }
             }
             Rows::Read(reader) => {
-                let mut progress = Progress::new("counting");
-                let mut row = Row::for_columns(columns);
-                while reader.read(&mut row)? {
+                input::each_row(columns, reader.as_mut(), Some("counting"), |unit, row| {
                     let mask = mask(row.cells.iter().map(input::Cell::as_value));
-                    totals.add(mask.map_err(|column| refuse(reader.unit(), row.line, column))?);
-                    if row.line.is_multiple_of(4096) {
-                        progress.update(reader.fraction_read());
-                    }
-                }
+                    totals.add(mask.map_err(|column| refuse(unit, row.line, column))?);
+                    Ok(())
+                })?;
             }
         }
         Ok(())

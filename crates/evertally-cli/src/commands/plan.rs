@@ -5,12 +5,11 @@ mod unbounded;
 use super::planning::PlanningArgs;
 use super::shared::{aligned, bytes_in_words, delta_in_words};
 use crate::error::Result;
-use crate::mechanism::{self, Comparison, Entry, Report};
-use crate::output::{Destination, json_line, write_whole_file};
-use crate::plot::{PlotFormat, Profile, ProfileChart, render};
+use crate::mechanism::{self, state_bytes};
+use crate::output::{Destination, JsonObject, write_whole_file};
+use crate::plot::{Line, PlotFormat, ProfileChart, render};
 use clap::Args;
-use evertally::{Horizon, Objective, PlanSpec, Shape};
-use serde::Serialize;
+use evertally::{Accuracy, Comparison, Horizon, Mechanism, Objective, Optimum, Plan, PlanSpec, Shape};
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
@@ -54,94 +53,53 @@ pub(crate) fn run(args: &PlanArgs) -> Result<()> {
     let (text, chart) = if spec.horizon == Horizon::Unbounded {
         let endless = mechanism::plan_unbounded(&spec, plot.is_some())?;
         let as_text = if args.json { unbounded::json } else { unbounded::table };
-        (as_text(&spec, &endless)?, unbounded::chart(&spec, &endless))
+        (as_text(&spec, &endless)?, Some(unbounded::chart(&spec, &endless)))
     } else {
-        let comparison = mechanism::compare(&spec, plot.is_some())?;
-        let text = if args.json { json(&spec, &comparison)? } else { table(&spec, &comparison) };
-        (text, chart(&spec, &comparison))
+        let (comparison, chosen) = mechanism::compare(&spec)?;
+        let chosen = chosen.as_ref();
+        let text = if args.json { json(&spec, &comparison)? } else { table(&spec, &comparison, chosen) };
+        (text, plot.map(|_| chart(&spec, &comparison, chosen)).transpose()?)
     };
     Destination::open(None)?.write_whole(text.as_bytes())?;
-    if let Some((path, format)) = plot {
+    if let (Some((path, format)), Some(chart)) = (plot, chart) {
         write_whole_file(path, &render(&chart, format)?)?;
     }
     Ok(())
 }
 
-#[derive(Serialize)]
-struct PlanJson<'a> {
-    horizon: Horizon,
-    epsilon: f64,
-    delta: f64,
-    noise_multiplier: f64,
-    optimal: Option<OptimalJson>,
-    mechanisms: Vec<MechanismJson<'a>>,
-}
-
-#[derive(Serialize)]
-struct OptimalJson {
-    lower: f64,
-    upper: f64,
-}
-
-#[derive(Serialize)]
-#[serde(untagged)]
-enum MechanismJson<'a> {
-    Report {
-        name: &'a str,
-        arithmetic: String,
-        sensitivity: f64,
-        mean_error: f64,
-        max_error: f64,
-        rmse: f64,
-        state_bytes: u64,
-    },
-    Skipped {
-        name: &'a str,
-        skipped: &'a str,
-    },
-}
-
 /// The comparison as JSON. Other programs rely on exactly these fields.
 fn json(spec: &PlanSpec, comparison: &Comparison) -> Result<String> {
-    let mechanisms = comparison.entries.iter().map(|entry| match entry {
-        Entry::Report(report) => MechanismJson::Report {
-            name: &report.name,
-            arithmetic: report.arithmetic.to_string(),
-            sensitivity: report.sensitivity,
-            mean_error: report.mean_error,
-            max_error: report.max_error,
-            rmse: report.rmse,
-            state_bytes: report.state_bytes,
-        },
-        Entry::Skipped { name, reason } => MechanismJson::Skipped { name, skipped: reason },
-    });
-    let (epsilon, delta) = budget_of(spec);
-    let whole = PlanJson {
-        horizon: spec.horizon,
-        epsilon,
-        delta,
-        noise_multiplier: comparison.noise_multiplier,
-        optimal: comparison.optimal.map(|(lower, upper)| OptimalJson { lower, upper }),
-        mechanisms: mechanisms.collect(),
+    let mechanism = |(mechanism, plan): &(Mechanism, evertally::Result<Plan>)| {
+        let named = JsonObject::default().with("name", mechanism.to_string());
+        match plan {
+            Ok(plan) => named
+                .with("arithmetic", plan.arithmetic().to_string())
+                .with("sensitivity", plan.sensitivity())
+                .with("mean_error", plan.accuracy().mean_error)
+                .with("max_error", plan.accuracy().max_error)
+                .with("rmse", plan.accuracy().rmse)
+                .with("state_bytes", state_bytes(plan)),
+            Err(error) => named.with("skipped", reason(error)),
+        }
     };
-    json_line(&whole)
+    let bounds = |it: Optimum| JsonObject::default().with("lower", it.lower).with("upper", it.upper);
+    let (epsilon, delta) = budget_of(spec);
+    JsonObject::default()
+        .with("horizon", spec.horizon)
+        .with("epsilon", epsilon)
+        .with("delta", delta)
+        .with("noise_multiplier", comparison.budget.noise_multiplier())
+        .with("optimal", comparison.optimal.map(bounds))
+        .with("mechanisms", comparison.entries.iter().map(mechanism).collect::<Vec<_>>())
+        .line()
 }
 
 /// The comparison as a table: the most accurate mechanism first, then the skipped ones with reasons.
-fn table(spec: &PlanSpec, comparison: &Comparison) -> String {
-    let mut reports: Vec<&Report> = Vec::new();
-    let mut skipped = Vec::new();
-    for entry in &comparison.entries {
-        match entry {
-            Entry::Report(report) => reports.push(report),
-            Entry::Skipped { name, reason } => skipped.push((name, reason)),
-        }
-    }
-    let error = |report: &Report| match spec.objective {
-        Objective::Worst => report.worst_rmse,
-        _ => report.rmse,
-    };
-    reports.sort_by(|a, b| error(a).total_cmp(&error(b)));
+fn table(spec: &PlanSpec, comparison: &Comparison, chosen: Option<&Plan>) -> String {
+    let mut plans: Vec<&Plan> =
+        comparison.entries.iter().filter_map(|(_, plan)| plan.as_ref().ok()).collect();
+    let error = |plan: &Plan| plan.accuracy().aimed_at(spec.objective);
+    plans.sort_by(|a, b| error(a).total_cmp(&error(b)));
     let head = [
         "",
         "mechanism",
@@ -154,58 +112,67 @@ fn table(spec: &PlanSpec, comparison: &Comparison) -> String {
         "operations per step",
     ];
     let mut rows = vec![head.map(str::to_owned)];
-    for report in &reports {
-        let chosen = is_chosen(comparison, report);
+    for plan in plans {
+        let accuracy = plan.accuracy();
+        let worst =
+            comparison.optimal_worst.map(|optimum| format!("{:.4}", accuracy.max_error / optimum.lower));
         rows.push([
-            if chosen { "→" } else { "" }.to_owned(),
-            report.in_full.clone(),
-            report.arithmetic.to_string(),
-            format!("{:.4}", report.rmse),
-            above_optimum(comparison, report),
-            format!("{:.4}", report.worst_rmse),
-            comparison.optimal_worst.map_or_else(
-                || "unknown".to_owned(),
-                |(lower, _)| format!("{:.4}", report.max_error / lower),
-            ),
-            bytes_in_words(report.state_bytes),
-            format!("{:.0}", report.operations_per_step),
+            if is_chosen(plan, chosen) { "→" } else { "" }.to_owned(),
+            plan.mechanism().to_string(),
+            plan.arithmetic().to_string(),
+            format!("{:.4}", accuracy.rmse),
+            above_optimum(comparison, accuracy),
+            format!("{:.4}", accuracy.worst_rmse),
+            worst.unwrap_or_else(|| "unknown".to_owned()),
+            bytes_in_words(state_bytes(plan)),
+            format!("{:.0}", plan.cost().operations_per_step),
         ]);
     }
     let mut text = summary(spec, comparison);
-    text.push_str(&aligned(&rows, 2));
+    text.push_str(&aligned(&rows, 0..2));
+    let skipped = comparison.entries.iter().filter_map(|(mechanism, plan)| {
+        Some([String::new(), mechanism.to_string(), reason(plan.as_ref().err()?)])
+    });
+    let skipped: Vec<_> = skipped.collect();
     if !skipped.is_empty() {
         text.push_str("\nskipped:\n");
-        let rows: Vec<_> = skipped
-            .iter()
-            .map(|(name, reason)| ["".to_owned(), (*name).clone(), (*reason).clone()])
-            .collect();
-        text.push_str(&aligned(&rows, 3));
+        text.push_str(&aligned(&skipped, 0..3));
     }
-    if let Some((name, reason)) = &comparison.chosen {
-        text.push_str(&format!("\nEvertally would take {name}: {reason}\n"));
+    if let Some(plan) = chosen {
+        let error = match plan.objective() {
+            Objective::Worst => "error at the worst step",
+            _ => "mean squared error",
+        };
+        text.push_str(&format!(
+            "\nEvertally would take {}: the least {error} of those that fit the memory and are ready within about a second\n",
+            plan.mechanism()
+        ));
     }
     text
 }
 
+/// Why a mechanism cannot be used, without repeating its name.
+fn reason(error: &evertally::Error) -> String {
+    match error {
+        evertally::Error::Unsupported { reason, .. } | evertally::Error::TooCostly { reason, .. } => {
+            reason.clone()
+        }
+        other => other.to_string(),
+    }
+}
+
 fn summary(spec: &PlanSpec, comparison: &Comparison) -> String {
-    let optimum = match comparison.optimal {
-        Some((lower, upper)) => {
-            format!("best possible mean error factor: between {lower:.7} and {upper:.7}\n")
-        }
-        None => "best possible mean error factor: not certified at this horizon\n".to_owned(),
-    };
-    let worst = match comparison.optimal_worst {
-        Some((lower, upper)) => {
-            format!("best possible worst-step error factor: between {lower:.7} and {upper:.7}\n")
-        }
-        None => String::new(),
-    };
+    let between = |it: Optimum| format!("between {:.7} and {:.7}\n", it.lower, it.upper);
+    let optimum = comparison.optimal.map_or("not certified at this horizon\n".to_owned(), between);
+    let worst = comparison.optimal_worst.map(between);
+    let worst = worst.map(|bounds| format!("best possible worst-step error factor: {bounds}"));
     format!(
-        "{} steps{} at {}: noise multiplier σ = {:.6}\n{optimum}{worst}\n",
+        "{} steps{} at {}: noise multiplier σ = {:.6}\nbest possible mean error factor: {optimum}{}\n",
         spec.horizon,
         shape_in_words(spec),
         privacy_in_words(spec),
-        comparison.noise_multiplier
+        comparison.budget.noise_multiplier(),
+        worst.unwrap_or_default(),
     )
 }
 
@@ -229,77 +196,69 @@ fn budget_of(spec: &PlanSpec) -> (f64, f64) {
     (spec.budget.epsilon.unwrap_or_default(), spec.budget.delta.unwrap_or_default())
 }
 
-fn is_chosen(comparison: &Comparison, report: &Report) -> bool {
-    comparison.chosen.as_ref().is_some_and(|(name, _)| *name == report.in_full)
+fn is_chosen(plan: &Plan, chosen: Option<&Plan>) -> bool {
+    chosen.is_some_and(|chosen| chosen.mechanism() == plan.mechanism())
 }
 
 /// The mean squared error relative to the least possible: exact if that is known, otherwise a bound.
-fn above_optimum(comparison: &Comparison, report: &Report) -> String {
-    match (comparison.optimal, report.most_above_optimum) {
-        (Some((lower, _)), _) => format!("{:.4}", report.mean_error / lower),
+fn above_optimum(comparison: &Comparison, accuracy: &Accuracy) -> String {
+    match (comparison.optimal, accuracy.ratio_to_lower_bound()) {
+        (Some(optimum), _) => format!("{:.4}", accuracy.mean_error / optimum.lower),
         (None, Some(most)) => format!("≤ {most:.4}"),
         (None, None) => "unknown".to_owned(),
     }
 }
 
-fn chart(spec: &PlanSpec, comparison: &Comparison) -> ProfileChart {
-    let profiles = comparison.entries.iter().filter_map(|entry| match entry {
-        Entry::Report(report) => Some(Profile {
-            name: report.in_full.clone(),
-            errors: report.profile.clone(),
-            chosen: is_chosen(comparison, report),
-        }),
-        Entry::Skipped { .. } => None,
+fn chart(spec: &PlanSpec, comparison: &Comparison, chosen: Option<&Plan>) -> Result<ProfileChart> {
+    let profiles = comparison.entries.iter().filter_map(|(_, plan)| plan.as_ref().ok()).map(|plan| {
+        let errors = mechanism::profile(plan)?;
+        Ok(Line::profile(plan.mechanism().to_string(), &errors, is_chosen(plan, chosen)))
     });
     let (epsilon, delta) = budget_of(spec);
     let delta = delta_in_words(delta);
-    ProfileChart {
+    Ok(ProfileChart {
         title: "Standard error of each released total".to_owned(),
         subtitle: format!("{} steps · ε = {epsilon}, δ = {delta} · {}", spec.horizon, spec.neighbours),
-        profiles: profiles.collect(),
-    }
+        profiles: profiles.collect::<Result<_>>()?,
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use evertally::{Arithmetic, Budget};
+    use evertally::Budget;
 
+    /// Two mechanisms, of which one cannot serve.
     fn example() -> (PlanSpec, Comparison) {
         let spec = PlanSpec::new(4, Budget::new(1.0, 1e-6).unwrap());
-        let report = Report {
-            name: "square-root".to_owned(),
-            in_full: "square-root".to_owned(),
-            arithmetic: Arithmetic::Exact,
-            sensitivity: 1.25,
-            mean_error: 1.5,
-            max_error: 2.0,
-            rmse: 5.0,
-            worst_rmse: 6.0,
-            most_above_optimum: None,
-            state_bytes: 2048,
-            operations_per_step: 123.4,
-            profile: vec![(0, 4.0), (3, 6.0)],
-        };
-        let skipped = Entry::Skipped { name: "optimal".to_owned(), reason: "too large".to_owned() };
-        let comparison = Comparison {
-            noise_multiplier: 4.25,
-            optimal: Some((1.25, 1.25)),
-            optimal_worst: Some((1.5, 1.5)),
-            entries: vec![Entry::Report(report), skipped],
-            chosen: Some(("square-root".to_owned(), "the most accurate".to_owned())),
-        };
+        let mut comparison = spec.compare(&()).unwrap();
+        let (mechanism, reason) = ("optimal".to_owned(), "too large".to_owned());
+        comparison.entries.retain(|(mechanism, _)| *mechanism == Mechanism::SquareRoot);
+        comparison.entries.push((Mechanism::Optimal, Err(evertally::Error::TooCostly { mechanism, reason })));
         (spec, comparison)
     }
 
     #[test]
     fn json_has_exactly_the_promised_shape() {
         let (spec, mut comparison) = example();
-        let expected = concat!(
-            r#"{"horizon":4,"epsilon":1.0,"delta":1e-6,"noise_multiplier":4.25,"optimal":{"lower":1.25,"upper":1.25},"#,
-            r#""mechanisms":[{"name":"square-root","arithmetic":"exact","sensitivity":1.25,"mean_error":1.5,"max_error":2.0,"rmse":5.0,"#,
-            r#""state_bytes":2048},{"name":"optimal","skipped":"too large"}]}"#,
-            "\n"
+        let (plan, optimal) = (comparison.entries[0].1.as_ref().unwrap(), comparison.optimal.unwrap());
+        let accuracy = plan.accuracy();
+        let expected = format!(
+            concat!(
+                r#"{{"horizon":4,"epsilon":1.0,"delta":1e-6,"noise_multiplier":{:?},"optimal":{{"lower":{:?},"upper":{:?}}},"#,
+                r#""mechanisms":[{{"name":"square-root","arithmetic":"exact","sensitivity":{:?},"mean_error":{:?},"max_error":{:?},"rmse":{:?},"#,
+                r#""state_bytes":{}}},{{"name":"optimal","skipped":"too large"}}]}}"#,
+                "
+"
+            ),
+            plan.noise_multiplier(),
+            optimal.lower,
+            optimal.upper,
+            plan.sensitivity(),
+            accuracy.mean_error,
+            accuracy.max_error,
+            accuracy.rmse,
+            state_bytes(plan),
         );
         assert_eq!(json(&spec, &comparison).unwrap(), expected);
         comparison.optimal = None;
@@ -309,11 +268,18 @@ mod tests {
     #[test]
     fn the_table_names_the_choice_and_what_was_skipped() {
         let (spec, comparison) = example();
-        let text = table(&spec, &comparison);
+        let plan = comparison.entries[0].1.as_ref().unwrap();
+        let text = table(&spec, &comparison, Some(plan));
+        let ratio = format!("{:.4}", plan.accuracy().mean_error / comparison.optimal.unwrap().lower);
+        let memory = bytes_in_words(state_bytes(plan));
         for part in
-            ["→  square-root", "1.2000", "2.0 KiB", "optimal  too large", "would take square-root: the most"]
+            ["→  square-root", &ratio, &memory, "optimal  too large", "would take square-root: the least"]
         {
-            assert!(text.contains(part), "{part:?} is missing from\n{text}");
+            assert!(
+                text.contains(part),
+                "{part:?} is missing from
+{text}"
+            );
         }
     }
 }

@@ -7,6 +7,7 @@ use evertally::{
     Arithmetic, Budget, BudgetSpec, Calibration, Horizon, Mechanism, Neighbours, Objective, Participation,
     PlanSpec, Workload,
 };
+use std::ops::Range;
 use std::str::FromStr;
 
 #[derive(Debug, Args)]
@@ -153,17 +154,21 @@ pub(crate) fn delta_in_words(delta: f64) -> String {
     if delta == 0.0 || delta >= 0.001 { delta.to_string() } else { format!("{delta:e}") }
 }
 
-/// Columns of equal width. Words are aligned left; numbers, from a given column on, right.
-pub(crate) fn aligned<const WIDTH: usize>(rows: &[[String; WIDTH]], first_number: usize) -> String {
-    let widths: [usize; WIDTH] = std::array::from_fn(|column| {
-        rows.iter().map(|row| row[column].chars().count()).max().unwrap_or_default()
-    });
+/// Columns of equal width. Those of words are aligned left, those of numbers right.
+pub(crate) fn aligned<Row: AsRef<[String]>>(rows: &[Row], words: Range<usize>) -> String {
+    let mut widths = Vec::new();
+    for row in rows {
+        widths.resize(row.as_ref().len(), 0);
+        for (width, cell) in widths.iter_mut().zip(row.as_ref()) {
+            *width = cell.chars().count().max(*width);
+        }
+    }
     let mut text = String::new();
     for row in rows {
         let mut line = String::new();
-        for (column, (cell, &width)) in row.iter().zip(&widths).enumerate() {
-            let is_number = column >= first_number;
-            line.push_str(&if is_number { format!("{cell:>width$}  ") } else { format!("{cell:<width$}  ") });
+        for (column, (cell, &width)) in row.as_ref().iter().zip(&widths).enumerate() {
+            let is_word = words.contains(&column);
+            line.push_str(&if is_word { format!("{cell:<width$}  ") } else { format!("{cell:>width$}  ") });
         }
         text.push_str(line.trim_end());
         text.push('\n');

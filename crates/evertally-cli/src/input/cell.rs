@@ -12,6 +12,9 @@ pub(crate) enum Cell {
     Text(String),
     Integer(i64),
     Decimal(f64),
+    /// A literal of JSON that is neither a string nor an integer: a decimal, a boolean, an array or an
+    /// object.
+    Literal(String),
     /// Microseconds since 1970, from a format that has times of its own.
     Time(i64),
 }
@@ -33,12 +36,13 @@ impl Cell {
     }
 
     /// The cell as a name (a key, a person, an id), if there is one. A decimal or a time is no name:
-    /// it may be rounded, and then two people would be one.
+    /// it may be rounded, and then two people would be one. Nor is any other literal of JSON: `{}` is
+    /// everybody's.
     pub(crate) fn as_name(&self) -> Option<Cow<'_, str>> {
         match self {
             Self::Text(text) => given_name(Some(text)).map(Cow::Borrowed),
             Self::Integer(number) => Some(Cow::Owned(number.to_string())),
-            Self::Missing | Self::Decimal(_) | Self::Time(_) => None,
+            Self::Missing | Self::Decimal(_) | Self::Literal(_) | Self::Time(_) => None,
         }
     }
 
@@ -57,7 +61,7 @@ impl Cell {
     pub(crate) fn as_shown(&self) -> Option<Cow<'_, str>> {
         match self {
             Self::Missing => None,
-            Self::Text(text) => Some(Cow::Borrowed(text.trim())),
+            Self::Text(text) | Self::Literal(text) => Some(Cow::Borrowed(text.trim())),
             Self::Integer(number) => Some(Cow::Owned(number.to_string())),
             Self::Decimal(number) => Some(Cow::Owned(number.to_string())),
             Self::Time(micros) => {
@@ -69,7 +73,7 @@ impl Cell {
     /// The cell as a time in microseconds. An integer is Unix seconds.
     pub(crate) fn as_time(&self) -> Option<i64> {
         match self {
-            Self::Text(text) => time::parse(text),
+            Self::Text(text) | Self::Literal(text) => time::parse(text),
             Self::Integer(seconds) => time::from_unix_seconds(*seconds),
             Self::Time(micros) => Some(*micros),
             Self::Missing | Self::Decimal(_) => None,
@@ -79,7 +83,7 @@ impl Cell {
     /// The cell as a value: an integer that fits 64 bits, or a finite decimal.
     pub(crate) fn as_value(&self) -> Option<f64> {
         match self {
-            Self::Text(text) => parse_value(text.trim()),
+            Self::Text(text) | Self::Literal(text) => parse_value(text.trim()),
             Self::Integer(number) => Some(integer_to_f64(*number)),
             Self::Decimal(number) => Some(*number).filter(|number| number.is_finite()),
             Self::Missing | Self::Time(_) => None,

@@ -63,6 +63,11 @@ impl RowReader for CsvReader {
     fn fraction_read(&self) -> Option<f64> {
         self.reader.get_ref().fraction_read()
     }
+
+    /// All cells are texts.
+    fn holds_names(&self, _column: usize) -> bool {
+        true
+    }
 }
 
 fn failure(name: &str, error: &csv::Error) -> CliError {

@@ -67,6 +67,11 @@ impl RowReader for JsonLinesReader {
     fn fraction_read(&self) -> Option<f64> {
         self.source.get_ref().fraction_read()
     }
+
+    /// A member has no type of its own. Each cell says whether it is a name.
+    fn holds_names(&self, _column: usize) -> bool {
+        true
+    }
 }
 
 /// Takes the requested members of an object and skips the rest without parsing it.
@@ -108,6 +113,11 @@ impl<'de> Visitor<'de> for Pick<'_> {
     }
 }
 
+fn is_integer(raw: &str) -> bool {
+    let digits = raw.strip_prefix('-').unwrap_or(raw);
+    digits.bytes().all(|byte| byte.is_ascii_digit())
+}
+
 /// A member's cell, from its text. Numbers keep all digits, so that one outside 64 bits is
 /// recognised.
 fn cell_of(raw: &str) -> Cell {
@@ -118,7 +128,8 @@ fn cell_of(raw: &str) -> Cell {
             cell.set_text(&serde_json::from_str::<Cow<'_, str>>(raw).unwrap_or_default());
             cell
         }
-        // Numbers, booleans, arrays and objects: the text is what an error would show.
-        _ => raw.parse().map_or_else(|_| Cell::Text(raw.to_owned()), Cell::Integer),
+        // A text holds all the digits of an integer that does not fit 64 bits.
+        _ if is_integer(raw) => raw.parse().map_or_else(|_| Cell::Text(raw.to_owned()), Cell::Integer),
+        _ => Cell::Literal(raw.to_owned()),
     }
 }

@@ -19,6 +19,7 @@ pub(crate) use cell::{Cell, EXPECTED_VALUE};
 pub(crate) use waiting::{NextRow, WaitingReader};
 
 use crate::error::{CliError, Result, name_of, shown};
+use crate::progress::Progress;
 use clap::ValueEnum;
 use std::fs::File;
 use std::io::Read;
@@ -31,7 +32,7 @@ pub(crate) const BYTE_ORDER_MARK: char = '\u{feff}';
 
 /// The formats that are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum InputFormat {
+pub enum InputFormat {
     /// Comma-separated values with a header line
     Csv,
     /// One JSON object per line
@@ -79,11 +80,8 @@ pub(crate) trait RowReader: Send {
     /// The share of the input that has been read, from 0 to 1, if it is known.
     fn fraction_read(&self) -> Option<f64>;
 
-    /// Whether the cells of a requested column can be names: texts or integers. A format without
-    /// types has no other cells.
-    fn holds_names(&self, _column: usize) -> bool {
-        true
-    }
+    /// Whether the cells of a requested column can be names: texts or integers.
+    fn holds_names(&self, column: usize) -> bool;
 
     /// What `Row::line` counts: a "line" or a "row".
     fn unit(&self) -> &'static str {
@@ -188,6 +186,29 @@ fn open_file(path: &Path) -> Result<File> {
         return Err(CliError::bad(format!("{} is a directory: expected a file", path.display())));
     }
     Ok(file)
+}
+
+/// How many rows are read between two updates of the progress.
+pub(crate) const ROWS_BETWEEN_UPDATES: u64 = 4096;
+
+/// Calls a function for every row, with the unit of its number. Progress is shown under the label.
+pub(crate) fn each_row(
+    columns: &[String],
+    reader: &mut dyn RowReader,
+    label: Option<&'static str>,
+    mut take: impl FnMut(&'static str, &Row) -> Result<()>,
+) -> Result<()> {
+    let mut progress = label.map(Progress::new);
+    let mut row = Row::for_columns(columns);
+    let mut count: u64 = 0;
+    while reader.read(&mut row)? {
+        count += 1;
+        if let Some(progress) = progress.as_mut().filter(|_| count.is_multiple_of(ROWS_BETWEEN_UPDATES)) {
+            progress.update(reader.fraction_read());
+        }
+        take(reader.unit(), &row)?;
+    }
+    Ok(())
 }
 
 /// The place of a cell, for errors.

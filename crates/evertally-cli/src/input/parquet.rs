@@ -290,7 +290,7 @@ fn bytes_of(descriptor: &ColumnDescPtr) -> impl Fn(&[u8]) -> Option<Cell> + use<
 /// read, so two different ones may be equal, and every NaN is.
 fn holds_names(descriptor: &ColumnDescPtr) -> bool {
     match descriptor.physical_type() {
-        PhysicalType::FLOAT | PhysicalType::DOUBLE | PhysicalType::INT96 => false,
+        PhysicalType::BOOLEAN | PhysicalType::FLOAT | PhysicalType::DOUBLE | PhysicalType::INT96 => false,
         PhysicalType::INT32 | PhysicalType::INT64 => {
             matches!(integer_cell(descriptor)(0), Some(Cell::Integer(_) | Cell::Text(_)))
         }

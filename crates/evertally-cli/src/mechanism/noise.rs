@@ -1,6 +1,6 @@
 //! Plans for people who add the noise themselves.
 
-use super::plan;
+use super::{plan, state_bytes};
 use crate::error::{CliError, Result};
 use evertally::{Plan, PlanSpec};
 
@@ -24,7 +24,7 @@ fn refuse_silent_loss(made: Option<&Plan>, spec: &PlanSpec) -> Result<()> {
     if made.is_some_and(|plan| squared(plan) <= WORTH_ASKING * squared(&best)) {
         return Ok(());
     }
-    let gibibytes = best.cost().bytes(best.shape().width() as u64) as f64 / (1_u64 << 30) as f64;
+    let gibibytes = state_bytes(&best) as f64 / (1_u64 << 30) as f64;
     Err(CliError::bad(format!(
         "{0} needs {gibibytes:.1} GiB of memory for these coordinates: allow it with --memory-limit {1:.0}G, or name another --mechanism",
         best.mechanism(),

@@ -2,9 +2,9 @@
 //! one JSON object.
 
 use super::{Destination, Header};
-use crate::error::{CliError, Result};
+use crate::error::Result;
 use serde::Serialize;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 
 /// One answer with its 95 % interval.
 #[derive(Serialize)]
@@ -24,12 +24,8 @@ pub(crate) fn write_answers(
     rows: impl Iterator<Item = AnswerRow>,
     as_json: bool,
 ) -> Result<()> {
-    let name = destination.name();
-    let mut out = BufWriter::new(destination);
-    let written =
-        if as_json { write_json(&mut out, header, rows) } else { write_csv(&mut out, header, rows) };
-    written.map_err(|error| CliError::writing(&name, &error))?;
-    out.into_inner().map_err(|error| CliError::writing(&name, error.error()))?.commit()
+    destination
+        .write_with(|out| if as_json { write_json(out, header, rows) } else { write_csv(out, header, rows) })
 }
 
 fn write_json(

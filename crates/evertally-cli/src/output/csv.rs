@@ -25,15 +25,8 @@ impl CsvReleases {
         columns.extend(Estimate::COLUMNS);
         let mut started = Self { name, writer: WriterBuilder::new().from_writer(destination) };
         let written = started.writer.write_record(columns);
-        written.map_err(|error| started.failure(&error))?;
+        written.map_err(|error| CliError::writing(&started.name, &error.into()))?;
         Ok(started)
-    }
-
-    fn failure(&self, error: &csv::Error) -> CliError {
-        match error.kind() {
-            csv::ErrorKind::Io(error) => CliError::writing(&self.name, error),
-            _ => CliError::Failure(format!("{} cannot be written: {error}", self.name)),
-        }
     }
 }
 
@@ -47,7 +40,7 @@ impl ReleaseWriter for CsvReleases {
             .chain(row.key)
             .chain(numbers.iter().map(String::as_str));
         let written = self.writer.write_record(cells);
-        written.map_err(|error| self.failure(&error))
+        written.map_err(|error| CliError::writing(&self.name, &error.into()))
     }
 
     fn flush(&mut self) -> Result<()> {

@@ -2,7 +2,7 @@
 
 use crate::error::{CliError, Result};
 use std::fs::File;
-use std::io::{self, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
 
@@ -13,10 +13,8 @@ pub(crate) enum Destination {
     /// An existing device or pipe. It is written to and never replaced by a file.
     Device { file: File, path: PathBuf },
     /// A file that is written under another name in the same directory and renamed when it is
-    /// complete. If it is dropped before, it disappears.
-    Whole { file: NamedTempFile, path: PathBuf },
-    /// The same for a file that only its owner may read and that never replaces another.
-    New { file: NamedTempFile, path: PathBuf },
+    /// complete. If it is dropped before, it disappears. A new one never replaces another file.
+    Whole { file: NamedTempFile, path: PathBuf, is_new: bool },
     /// A file that can be read while it grows. Its name ends in `.partial` until it is complete.
     Growing { file: File, partial: PathBuf, path: PathBuf },
 }
@@ -24,66 +22,49 @@ pub(crate) enum Destination {
 impl Destination {
     /// Standard output, or a file that appears when it is complete.
     pub(crate) fn open(path: Option<&Path>) -> Result<Self> {
-        let Some(path) = path.filter(|path| path.as_os_str() != "-") else {
-            return Ok(Self::Stdout(io::stdout()));
-        };
-        if let Some(device) = Self::device(path)? {
-            return Ok(device);
-        }
-        // A link stays a link: its target is written.
-        let path = &std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-        let mut builder = temporary();
-        #[cfg(unix)]
-        {
-            // The user's mask decides, as for any new file. By default, `tempfile` keeps others out.
-            use std::os::unix::fs::PermissionsExt;
-            builder.permissions(std::fs::Permissions::from_mode(0o666));
-        }
-        let file = builder.tempfile_in(directory_of(path)).map_err(|error| cannot_write(path, &error))?;
-        Ok(Self::Whole { file, path: path.to_owned() })
+        Self::open_with(path, |path| {
+            // A link stays a link: its target is written.
+            let path = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+            let file = temporary_beside(&path).map_err(|error| cannot_write(&path, &error))?;
+            Ok(Self::Whole { file, path, is_new: false })
+        })
     }
 
     /// Standard output, or a new file that appears when it is complete. An existing file is refused.
     /// On Unix only the owner may read it.
     pub(crate) fn open_new(path: &Path) -> Result<Self> {
-        if path.as_os_str() == "-" {
-            return Ok(Self::Stdout(io::stdout()));
-        }
-        if let Some(device) = Self::device(path)? {
-            return Ok(device);
-        }
-        if std::fs::symlink_metadata(path).is_ok() {
-            return Err(is_there_already(path));
-        }
-        // By default, only the owner may read a temporary file.
-        let file = temporary().tempfile_in(directory_of(path)).map_err(|error| cannot_write(path, &error))?;
-        Ok(Self::New { file, path: path.to_owned() })
+        Self::open_with(Some(path), |path| {
+            if std::fs::symlink_metadata(path).is_ok() {
+                return Err(is_there_already(path));
+            }
+            // By default, only the owner may read a temporary file.
+            let file = temporary().tempfile_in(directory_of(path));
+            let file = file.map_err(|error| cannot_write(path, &error))?;
+            Ok(Self::Whole { file, path: path.to_owned(), is_new: true })
+        })
     }
 
     /// Standard output, or a file that can be read while it grows.
     pub(crate) fn open_growing(path: Option<&Path>) -> Result<Self> {
+        Self::open_with(path, |path| {
+            let partial = beside(path, ".partial");
+            // The releases of an unfinished run were paid for, so they are not overwritten.
+            let file = File::create_new(&partial).map_err(|error| match error.kind() {
+                io::ErrorKind::AlreadyExists => CliError::bad(format!(
+                    "{} was left by a run that did not finish: its releases have spent their budget; move it away",
+                    partial.display()
+                )),
+                _ => cannot_write(&partial, &error),
+            })?;
+            Ok(Self::Growing { file, partial, path: path.to_owned() })
+        })
+    }
+
+    /// Standard output, an existing device or pipe, or what is opened for the name of a file.
+    fn open_with(path: Option<&Path>, open: impl FnOnce(&Path) -> Result<Self>) -> Result<Self> {
         let Some(path) = path.filter(|path| path.as_os_str() != "-") else {
             return Ok(Self::Stdout(io::stdout()));
         };
-        if let Some(device) = Self::device(path)? {
-            return Ok(device);
-        }
-        let mut name = path.as_os_str().to_owned();
-        name.push(".partial");
-        let partial = PathBuf::from(name);
-        // The releases of an unfinished run were paid for, so they are not overwritten.
-        let file = File::create_new(&partial).map_err(|error| match error.kind() {
-            io::ErrorKind::AlreadyExists => CliError::bad(format!(
-                "{} was left by a run that did not finish: its releases have spent their budget; move it away",
-                partial.display()
-            )),
-            _ => cannot_write(&partial, &error),
-        })?;
-        Ok(Self::Growing { file, partial, path: path.to_owned() })
-    }
-
-    /// The existing device or pipe of this name, if there is one.
-    fn device(path: &Path) -> Result<Option<Self>> {
         match std::fs::metadata(path) {
             Ok(metadata) if metadata.is_dir() => {
                 Err(CliError::Failure(format!("{} cannot be written: is a directory", path.display())))
@@ -91,17 +72,31 @@ impl Destination {
             Ok(metadata) if !metadata.is_file() => {
                 let file = File::options().write(true).open(path);
                 let file = file.map_err(|error| cannot_write(path, &error))?;
-                Ok(Some(Self::Device { file, path: path.to_owned() }))
+                Ok(Self::Device { file, path: path.to_owned() })
             }
-            _ => Ok(None),
+            _ => open(path),
         }
     }
 
     /// Writes the complete content.
-    pub(crate) fn write_whole(mut self, bytes: &[u8]) -> Result<()> {
+    pub(crate) fn write_whole(self, bytes: &[u8]) -> Result<()> {
+        self.write_with(|out| out.write_all(bytes))
+    }
+
+    /// Writes the complete content piece by piece.
+    pub(crate) fn write_with(self, write: impl FnOnce(&mut BufWriter<Self>) -> io::Result<()>) -> Result<()> {
         let name = self.name();
-        self.write_all(bytes).map_err(|error| CliError::writing(&name, &error))?;
-        self.commit()
+        let mut out = BufWriter::new(self);
+        write(&mut out).map_err(|error| CliError::writing(&name, &error))?;
+        out.into_inner().map_err(|error| CliError::writing(&name, error.error()))?.commit()
+    }
+
+    fn writer(&mut self) -> &mut dyn Write {
+        match self {
+            Self::Stdout(out) => out,
+            Self::Whole { file, .. } => file,
+            Self::Growing { file, .. } | Self::Device { file, .. } => file,
+        }
     }
 
     /// Whether it will be a file: other programs may use standard output, devices and pipes.
@@ -122,9 +117,7 @@ impl Destination {
     pub(crate) fn name(&self) -> String {
         match self {
             Self::Stdout(_) => "standard output".to_owned(),
-            Self::Whole { path, .. } | Self::New { path, .. } | Self::Device { path, .. } => {
-                path.display().to_string()
-            }
+            Self::Whole { path, .. } | Self::Device { path, .. } => path.display().to_string(),
             Self::Growing { partial, .. } => partial.display().to_string(),
         }
     }
@@ -135,15 +128,12 @@ impl Destination {
         self.flush().map_err(|error| CliError::writing(&name, &error))?;
         match self {
             Self::Stdout(_) | Self::Device { .. } => Ok(()),
-            Self::Whole { file, path } => {
+            Self::Whole { file, path, is_new } => {
                 file.as_file().sync_all().map_err(|error| cannot_write(&path, &error))?;
-                file.persist(&path).map(drop).map_err(|error| cannot_write(&path, &error.error))
-            }
-            Self::New { file, path } => {
-                file.as_file().sync_all().map_err(|error| cannot_write(&path, &error))?;
-                file.persist_noclobber(&path).map(drop).map_err(|error| match error.error.kind() {
+                let kept = if is_new { file.persist_noclobber(&path) } else { file.persist(&path) };
+                kept.map(drop).map_err(|error| match error.error.kind() {
                     // Another program made it in the meantime.
-                    io::ErrorKind::AlreadyExists => is_there_already(&path),
+                    io::ErrorKind::AlreadyExists if is_new => is_there_already(&path),
                     _ => cannot_write(&path, &error.error),
                 })
             }
@@ -157,19 +147,11 @@ impl Destination {
 
 impl Write for Destination {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match self {
-            Self::Stdout(out) => out.write(bytes),
-            Self::Whole { file, .. } | Self::New { file, .. } => file.write(bytes),
-            Self::Growing { file, .. } | Self::Device { file, .. } => file.write(bytes),
-        }
+        self.writer().write(bytes)
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        match self {
-            Self::Stdout(out) => out.flush(),
-            Self::Whole { file, .. } | Self::New { file, .. } => file.flush(),
-            Self::Growing { file, .. } | Self::Device { file, .. } => file.flush(),
-        }
+        self.writer().flush()
     }
 }
 
@@ -225,6 +207,19 @@ fn file_at(path: &Path) -> Option<PathBuf> {
     }
 }
 
+/// A temporary file in the directory of another. The user's mask decides who may read it, as for any
+/// new file.
+pub(crate) fn temporary_beside(path: &Path) -> io::Result<NamedTempFile> {
+    let mut builder = temporary();
+    #[cfg(unix)]
+    {
+        // By default, `tempfile` keeps others out.
+        use std::os::unix::fs::PermissionsExt;
+        builder.permissions(std::fs::Permissions::from_mode(0o666));
+    }
+    builder.tempfile_in(directory_of(path))
+}
+
 /// A temporary file whose name shows which program left it, in case the program is killed.
 fn temporary() -> tempfile::Builder<'static, 'static> {
     let mut builder = tempfile::Builder::new();
@@ -234,6 +229,13 @@ fn temporary() -> tempfile::Builder<'static, 'static> {
 
 fn is_there_already(path: &Path) -> CliError {
     CliError::bad(format!("{} is there already and is not overwritten: move it away", path.display()))
+}
+
+/// The name of a file with an ending after its own.
+pub(crate) fn beside(path: &Path, ending: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(ending);
+    PathBuf::from(name)
 }
 
 fn directory_of(path: &Path) -> &Path {

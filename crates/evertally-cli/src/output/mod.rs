@@ -12,10 +12,11 @@ mod parquet;
 
 pub(crate) use answers::{AnswerRow, write_answers};
 pub(crate) use destination::{
-    Destination, check_growing, check_writable, refuse_overwriting, write_whole_file,
+    Destination, beside, check_growing, check_writable, refuse_overwriting, temporary_beside,
+    write_whole_file,
 };
 pub(crate) use header::Header;
-pub(crate) use json_line::json_line;
+pub(crate) use json_line::{JsonObject, json_line};
 pub(crate) use npy::{npy_complex, npy_list, npy_matrix, npz};
 pub(crate) use npy_stream::{Element, NpyStream};
 

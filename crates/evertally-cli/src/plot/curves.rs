@@ -5,13 +5,6 @@ use super::frame::{LEFT, Line, beside, curves, head, legend};
 use super::{Area, Backend, Chart, Drawn, Scale, WARNING};
 use plotters::prelude::*;
 
-/// One curve.
-pub(crate) struct Curve {
-    pub(crate) name: String,
-    /// Steps with the value after them.
-    pub(crate) points: Vec<(f64, f64)>,
-}
-
 pub(crate) struct CurveChart {
     pub(crate) title: String,
     pub(crate) subtitle: String,
@@ -19,7 +12,7 @@ pub(crate) struct CurveChart {
     pub(crate) warning: Option<String>,
     pub(crate) across: String,
     pub(crate) up: String,
-    pub(crate) curves: Vec<Curve>,
+    pub(crate) curves: Vec<Line>,
 }
 
 const LEGEND_WIDTH: f64 = 230.0;
@@ -36,20 +29,13 @@ impl Chart for CurveChart {
             below = 94.0;
         }
         let (_, body) = area.split_vertically(scale.px(below));
-        let line = |curve: &Curve| Line {
-            name: curve.name.clone(),
-            points: curve.points.clone(),
-            width: 2.0,
-            is_bold: false,
-        };
-        let lines: Vec<Line> = self.curves.iter().map(line).collect();
         let (left, right) = beside(&body, scale, LEGEND_WIDTH);
-        if lines.iter().any(|line| !line.points.is_empty()) {
+        if self.curves.iter().any(|curve| !curve.points.is_empty()) {
             let (across, up) = self.ranges();
             let axes = (Axis::linear(across.0, across.1, 8), Axis::linear(up.0, up.1, 6));
-            curves(&left, scale, axes, (&self.across, &self.up), &lines)?;
+            curves(&left, scale, axes, (&self.across, &self.up), &self.curves)?;
         }
-        legend(&right, scale, &lines)
+        legend(&right, scale, &self.curves)
     }
 }
 
@@ -72,7 +58,7 @@ mod tests {
     use super::super::{PlotFormat, render};
     use super::*;
 
-    fn chart(curves: Vec<Curve>) -> CurveChart {
+    fn chart(curves: Vec<Line>) -> CurveChart {
         CurveChart {
             title: "a title".to_owned(),
             subtitle: "a subtitle".to_owned(),
@@ -85,7 +71,7 @@ mod tests {
 
     #[test]
     fn ranges_hold_every_point() {
-        let curve = |points: &[(f64, f64)]| Curve { name: "one".to_owned(), points: points.to_vec() };
+        let curve = |points: &[(f64, f64)]| Line::plain("one", points.to_vec());
         let (across, up) = chart(vec![curve(&[(0.0, 1.0), (9.0, -1.0)]), curve(&[(4.0, 3.0)])]).ranges();
         assert_eq!(across, (0.0, 9.0));
         assert!(up.0 < -1.0 && up.1 > 3.0);
@@ -94,8 +80,7 @@ mod tests {
     #[test]
     fn nothing_and_one_point_are_drawn() {
         for points in [vec![], vec![(0.0, 1.0)]] {
-            let svg =
-                render(&chart(vec![Curve { name: "one".to_owned(), points }]), PlotFormat::Svg).unwrap();
+            let svg = render(&chart(vec![Line::plain("one", points)]), PlotFormat::Svg).unwrap();
             let text = String::from_utf8(svg).unwrap();
             assert!(text.contains("a title") && text.contains("a warning"), "{text}");
         }

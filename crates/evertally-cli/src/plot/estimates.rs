@@ -1,7 +1,7 @@
 //! Private running totals with their 95 % intervals: one panel per group.
 
 use super::axis::Axis;
-use super::frame::{Sample, head, legend_row, mesh};
+use super::frame::{Sample, head, legend_row, mesh, panel};
 use super::{Area, Backend, Chart, Drawn, FAINT_INK, INK, Scale, WARNING, colour};
 use crate::output::Estimate;
 use plotters::prelude::*;
@@ -94,14 +94,8 @@ impl EstimateChart {
         tone: RGBColor,
     ) -> Drawn<B> {
         let (x_axis, y_axis) = self.axes(points);
-        let mut builder = ChartBuilder::on(area);
-        builder
-            .margin_left(scale.px(12.0))
-            .margin_right(scale.px(26.0))
-            .margin_top(scale.px(8.0))
-            .margin_bottom(scale.px(6.0))
-            .x_label_area_size(scale.px(34.0))
-            .y_label_area_size(scale.px(76.0));
+        let mut builder = panel(area, scale, (26.0, 6.0), (34.0, 76.0));
+        builder.margin_top(scale.px(8.0));
         if let Some(name) = name {
             builder.caption(name, scale.bold(16.0, tone));
         }

@@ -17,6 +17,19 @@ pub(super) fn head<B: Backend>(area: &Area<B>, scale: Scale, title: &str, subtit
     area.draw(&Text::new(subtitle.to_owned(), (left, scale.px(44.0)), scale.text(15.0, FAINT_INK)))
 }
 
+/// A chart with these margins (right and below) and room for the labels of its axes (x and y).
+pub(super) fn panel<'a, 'b, B: Backend>(
+    area: &'a Area<B>,
+    scale: Scale,
+    margins: (f64, f64),
+    labels: (f64, f64),
+) -> ChartBuilder<'a, 'b, B> {
+    let mut builder = ChartBuilder::on(area);
+    builder.margin_left(scale.px(12.0)).margin_right(scale.px(margins.0)).margin_bottom(scale.px(margins.1));
+    builder.x_label_area_size(scale.px(labels.0)).y_label_area_size(scale.px(labels.1));
+    builder
+}
+
 /// Axes and a grid; the names of the axes across and up, if they have any.
 pub(super) fn mesh<B: Backend>(
     chart: &mut ChartContext<'_, B, Cartesian2d<Axis, Axis>>,
@@ -80,12 +93,28 @@ pub(super) fn legend_row<B: Backend>(
 }
 
 /// One named curve.
-pub(super) struct Line {
+pub(crate) struct Line {
     pub(super) name: String,
     pub(super) points: Vec<(f64, f64)>,
     pub(super) width: f64,
     /// Whether its name is in bold.
     pub(super) is_bold: bool,
+}
+
+impl Line {
+    pub(crate) fn plain(name: &str, points: Vec<(f64, f64)>) -> Self {
+        Self { name: name.to_owned(), points, width: 2.0, is_bold: false }
+    }
+
+    /// The standard errors of a mechanism. Steps count from zero.
+    pub(crate) fn profile(name: impl Into<String>, errors: &[(u64, f64)], is_chosen: bool) -> Self {
+        Self {
+            name: name.into(),
+            points: errors.iter().map(|&(step, error)| ((step + 1) as f64, error)).collect(),
+            width: if is_chosen { 3.2 } else { 1.6 },
+            is_bold: is_chosen,
+        }
+    }
 }
 
 /// Splits an area into one for curves and, to the right, one of this width for their names.
@@ -102,13 +131,7 @@ pub(super) fn curves<B: Backend>(
     names: (&str, &str),
     lines: &[Line],
 ) -> Drawn<B> {
-    let mut chart = ChartBuilder::on(area)
-        .margin_left(scale.px(12.0))
-        .margin_right(scale.px(36.0))
-        .margin_bottom(scale.px(8.0))
-        .x_label_area_size(scale.px(52.0))
-        .y_label_area_size(scale.px(84.0))
-        .build_cartesian_2d(axes.0, axes.1)?;
+    let mut chart = panel(area, scale, (36.0, 8.0), (52.0, 84.0)).build_cartesian_2d(axes.0, axes.1)?;
     mesh(&mut chart, scale, Some(names))?;
     for (index, line) in lines.iter().enumerate() {
         let style = colour(index).stroke_width(scale.line(line.width));

@@ -2,7 +2,7 @@
 //! every threshold.
 
 use super::axis::Axis;
-use super::frame::{Sample, head, legend_row, mesh};
+use super::frame::{Sample, head, legend_row, mesh, panel};
 use super::{Area, Backend, Chart, Drawn, FAINT_INK, INK, Scale, WARNING, colour};
 use plotters::prelude::*;
 
@@ -22,6 +22,8 @@ pub(crate) struct GameChart {
 }
 
 const HEAD: f64 = 100.0;
+const MARGINS: (f64, f64) = (28.0, 8.0);
+const LABELS: (f64, f64) = (52.0, 70.0);
 /// Bars per standard deviation.
 const BARS: f64 = 4.0;
 /// Points of a smooth curve.
@@ -62,7 +64,7 @@ impl GameChart {
         let (lo, hi) = (lo.max(-40.0), hi.min(40.0));
         let highest = bars.iter().flatten().map(|bar| bar.1).fold(density(0.0), f64::max);
         let axes = (Axis::linear(lo, hi, 8), Axis::linear(0.0, 1.06 * highest, 5));
-        let mut chart = panel(area, scale).build_cartesian_2d(axes.0, axes.1)?;
+        let mut chart = panel(area, scale, MARGINS, LABELS).build_cartesian_2d(axes.0, axes.1)?;
         mesh(&mut chart, scale, Some(("statistic, in declared standard deviations", "density")))?;
         for ((_, _, tone), bars) in self.series().iter().zip(&bars) {
             let rectangles = bars.iter().map(|&(left, height)| {
@@ -82,7 +84,7 @@ impl GameChart {
     /// The two errors of every threshold, and the errors that (ε, δ) forbids.
     fn draw_errors<B: Backend>(&self, area: &Area<B>, scale: Scale) -> Drawn<B> {
         let axes = (Axis::linear(0.0, 1.0, 5), Axis::linear(0.0, 1.0, 5));
-        let mut chart = panel(area, scale).build_cartesian_2d(axes.0, axes.1)?;
+        let mut chart = panel(area, scale, MARGINS, LABELS).build_cartesian_2d(axes.0, axes.1)?;
         mesh(
             &mut chart,
             scale,
@@ -100,17 +102,6 @@ impl GameChart {
         chart.draw_series(LineSeries::new(errors, INK.stroke_width(scale.line(2.0))))?;
         Ok(())
     }
-}
-
-fn panel<'a, 'b, B: Backend>(area: &'a Area<B>, scale: Scale) -> ChartBuilder<'a, 'b, B> {
-    let mut builder = ChartBuilder::on(area);
-    builder
-        .margin_left(scale.px(12.0))
-        .margin_right(scale.px(28.0))
-        .margin_bottom(scale.px(8.0))
-        .x_label_area_size(scale.px(52.0))
-        .y_label_area_size(scale.px(70.0));
-    builder
 }
 
 /// The density of a standard normal.

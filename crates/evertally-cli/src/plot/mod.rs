@@ -10,10 +10,11 @@ mod profiles;
 mod thinning;
 
 pub(crate) use axis::grouped;
-pub(crate) use curves::{Curve, CurveChart};
+pub(crate) use curves::CurveChart;
 pub(crate) use estimates::{EstimateChart, Point};
+pub(crate) use frame::Line;
 pub(crate) use game::GameChart;
-pub(crate) use profiles::{Profile, ProfileChart};
+pub(crate) use profiles::ProfileChart;
 pub(crate) use thinning::Thinned;
 
 use crate::error::{CliError, Result};

@@ -1,18 +1,11 @@
 //! Adversaries with linear losses.
 
 use evertally::internals::noise::WhiteNoise;
-use evertally::{Error, NoiseKey, Result};
+use evertally::{NoiseKey, Result};
 
 use super::{Adversary, Move};
+use crate::positive;
 use crate::set::{Set, norm};
-
-fn checked(clip: f64) -> Result<f64> {
-    if clip > 0.0 && clip.is_finite() {
-        Ok(clip)
-    } else {
-        Err(Error::bad("clip", "positive and finite", clip))
-    }
-}
 
 /// A vector of this length in a direction. For a direction of zero, it lies along the first
 /// coordinate.
@@ -38,9 +31,9 @@ impl Greedy {
     /// With gradients of this norm.
     ///
     /// # Errors
-    /// [`Error::BadParameter`] unless it is positive and finite.
+    /// [`evertally::Error::BadParameter`] unless it is positive and finite.
     pub fn new(clip: f64) -> Result<Self> {
-        Ok(Self { clip: checked(clip)?, gradient: Vec::new() })
+        Ok(Self { clip: positive("clip", clip)?, gradient: Vec::new() })
     }
 }
 
@@ -65,10 +58,10 @@ impl RandomWalk {
     /// With gradients of this norm, and signs from a seed that anyone can guess.
     ///
     /// # Errors
-    /// [`Error::BadParameter`] unless the norm is positive and finite.
+    /// [`evertally::Error::BadParameter`] unless the norm is positive and finite.
     pub fn insecure_from_seed(clip: f64, seed: u64) -> Result<Self> {
         let white = WhiteNoise::gaussian(NoiseKey::insecure_from_seed(seed).stream(b"random walk"));
-        Ok(Self { clip: checked(clip)?, white, step: 0, gradient: Vec::new() })
+        Ok(Self { clip: positive("clip", clip)?, white, step: 0, gradient: Vec::new() })
     }
 }
 
@@ -104,14 +97,10 @@ impl Exploiter {
     /// a fixed point of norm `distance`.
     ///
     /// # Errors
-    /// [`Error::BadParameter`] unless all numbers are positive and finite.
+    /// [`evertally::Error::BadParameter`] unless all numbers are positive and finite.
     pub fn new(clip: f64, lambda: f64, distance: f64, steps: u64, set: Set) -> Result<Self> {
-        for (name, value) in [("lambda", lambda), ("distance", distance)] {
-            if !(value > 0.0 && value.is_finite()) {
-                return Err(Error::bad(name, "positive and finite", value));
-            }
-        }
-        let clip = checked(clip)?;
+        let (lambda, distance) = (positive("lambda", lambda)?, positive("distance", distance)?);
+        let clip = positive("clip", clip)?;
         Ok(Self { clip, lambda, distance, steps_left: steps, set, sum: Vec::new(), gradient: Vec::new() })
     }
 }

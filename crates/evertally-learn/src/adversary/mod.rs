@@ -28,7 +28,7 @@ use evertally::{Error, Result};
 
 use crate::data::{Dataset, Example};
 use crate::learner::Learner;
-use crate::loss::{Loss, Losses, dot};
+use crate::loss::{Losses, dot};
 use crate::regret::RegretMeter;
 
 /// The answer of an adversary.

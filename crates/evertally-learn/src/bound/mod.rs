@@ -64,6 +64,7 @@ use evertally::privacy::NoiseKind;
 use evertally::{Error, Result};
 
 use crate::plan::{LearningPlan, Update};
+use crate::positive;
 
 /// The maximum number of steps for which the norms of all rows are added.
 const MAX_SUMMED_STEPS: u64 = 1 << 16;
@@ -188,9 +189,7 @@ impl RegretBound {
     /// # Errors
     /// [`Error::BadParameter`] unless λ is positive and the distance is nonnegative.
     pub fn at(&self, lambda: f64, distance: f64) -> Result<f64> {
-        if !(lambda > 0.0 && lambda.is_finite()) {
-            return Err(Error::bad("lambda", "positive and finite", lambda));
-        }
+        positive("lambda", lambda)?;
         nonnegative("distance", distance)?;
         Ok(self.numerator() / lambda + lambda * distance * distance / (2.0 * self.horizon as f64))
     }
@@ -200,9 +199,7 @@ impl RegretBound {
     /// # Errors
     /// [`Error::BadParameter`] unless the distance is positive, and if a is zero.
     pub fn recommended_lambda(&self, distance: f64) -> Result<f64> {
-        if !(distance > 0.0 && distance.is_finite()) {
-            return Err(Error::bad("distance", "positive and finite", distance));
-        }
+        positive("distance", distance)?;
         let lambda = (2.0 * self.horizon as f64 * self.numerator()).sqrt() / distance;
         if lambda > 0.0 && lambda.is_finite() {
             Ok(lambda)

@@ -38,7 +38,7 @@ use std::fmt;
 use evertally::{Error, Result};
 
 use crate::data::Dataset;
-use crate::loss::{Loss, Losses, dot};
+use crate::loss::{Losses, dot};
 use crate::set::{Set, norm};
 use problem::Problem;
 
@@ -116,11 +116,11 @@ pub fn best_fixed(loss: &Losses, data: &Dataset, set: Set) -> Result<Hindsight> 
 
 fn solve(loss: &Losses, data: &Dataset, set: Set) -> Hindsight {
     let least_squares = matches!((loss, set), (Losses::Squared(_), Set::Everything));
-    if least_squares && let Some(found) = least_squares::solve(loss, data) {
+    if least_squares && let Some(found) = least_squares::solve(&**loss, data) {
         return found;
     }
     let within = if set == Set::Everything { Set::Ball { radius: search_radius(data) } } else { set };
-    let problem = Problem::new(loss, data, within);
+    let problem = Problem::new(&**loss, data, within);
     if problem.parameters() <= MAX_NEWTON_PARAMETERS {
         newton::solve(&problem)
     } else {

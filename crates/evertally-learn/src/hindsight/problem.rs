@@ -1,12 +1,12 @@
 //! A total loss over a set: its values, slopes and curvature, and lines below it.
 
+use evertally::internals::sums::CompensatedSum;
 use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, MatRef, Par};
 
 use super::{Hindsight, TOLERANCE, best_for_linear};
 use crate::data::Dataset;
 use crate::loss::Loss;
-use crate::regret::Sum;
 use crate::set::{Set, norm};
 
 /// The number of rows multiplied at once.
@@ -50,7 +50,7 @@ impl<'a> Problem<'a> {
 
     /// Σ ℓ, for this loss or a substitute.
     pub(super) fn total(&self, loss: &dyn Loss, theta: &[f64]) -> f64 {
-        let mut total = Sum::default();
+        let mut total = CompensatedSum::default();
         self.data.iter().for_each(|example| total.add(loss.value(theta, example)));
         total.value()
     }
@@ -60,7 +60,8 @@ impl<'a> Problem<'a> {
     pub(super) fn line(&self, model: &dyn Loss, theta: &[f64]) -> Line {
         let (width, scores) = (self.data.width(), self.loss.scores());
         let (mut at, mut slopes) = (vec![0.0; scores], vec![0.0; scores]);
-        let (mut offset, mut slope) = (Sum::default(), vec![Sum::default(); theta.len()]);
+        let (mut offset, mut slope) =
+            (CompensatedSum::default(), vec![CompensatedSum::default(); theta.len()]);
         let (mut size, radius) = (0.0, self.set.radius(theta.len()).unwrap_or(0.0));
         for (example, length) in self.data.iter().zip(&self.norms) {
             model.score(theta, example.features, &mut at);
@@ -72,7 +73,7 @@ impl<'a> Problem<'a> {
                 weights.iter_mut().zip(example.features).for_each(|(sum, feature)| sum.add(own * feature));
             }
         }
-        let slope = slope.iter().map(Sum::value).collect();
+        let slope = slope.iter().map(|sum| sum.value()).collect();
         Line { offset: offset.value(), slope, size, roundings: ROUNDINGS }
     }
 

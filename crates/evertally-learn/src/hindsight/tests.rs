@@ -55,7 +55,7 @@ fn gaps_are_small_and_no_other_point_is_better() {
             let rows = data.len() as f64;
             assert!(found.gap() <= 1e-7 * rows, "{loss} over {set}: gap {}", found.gap());
             assert!(found.within.contains(&found.theta), "{loss} over {set}");
-            let problem = Problem::new(&loss, &data, found.within);
+            let problem = Problem::new(&*loss, &data, found.within);
             let white = WhiteNoise::gaussian(NoiseKey::insecure_from_seed(9).stream(b"points"));
             for trial in 0..200_u64 {
                 let mut other = vec![0.0; found.theta.len()];
@@ -63,7 +63,7 @@ fn gaps_are_small_and_no_other_point_is_better() {
                 let size = 10_f64.powi(trial as i32 % 8 - 6);
                 other.iter_mut().zip(&found.theta).for_each(|(other, best)| *other = best + size * *other);
                 found.within.project(&mut other);
-                let total = problem.total(&loss, &other);
+                let total = problem.total(&*loss, &other);
                 assert!(total >= found.lower_bound - 1e-11 * rows, "{loss} over {set}: {total}");
             }
         }
@@ -106,7 +106,7 @@ fn least_squares_claims_nothing_of_directions_that_it_cannot_see() {
     let data = Dataset::new(2, vec![1.0, 1e-14, 1.0, -1e-14, 1.0, 2e-14], vec![1.0, -1.0, 2.0]).unwrap();
     let found = best_fixed(&loss, &data, Set::Everything).unwrap();
     let better = [0.0, 1e14];
-    assert!(Problem::new(&loss, &data, Set::Everything).total(&loss, &better) < found.lower_bound);
+    assert!(Problem::new(&*loss, &data, Set::Everything).total(&*loss, &better) < found.lower_bound);
     assert!(!found.within.contains(&better), "{}", found.within);
 }
 
@@ -145,11 +145,11 @@ fn one_dimension_is_that_of_a_grid() {
     for loss in [Losses::Logistic(Logistic), Losses::Hinge(Hinge), Losses::Squared(Squared::default())] {
         for set in [Set::Ball { radius: 2.0 }, Set::Box { lo: -0.5, hi: 0.25 }] {
             let found = best_fixed(&loss, &data, set).unwrap();
-            let problem = Problem::new(&loss, &data, set);
+            let problem = Problem::new(&*loss, &data, set);
             let grid = (0..=40_000)
                 .map(|i| [f64::from(i - 20_000) * 1e-4])
                 .filter(|theta| set.contains(theta))
-                .map(|theta| problem.total(&loss, &theta))
+                .map(|theta| problem.total(&*loss, &theta))
                 .fold(f64::INFINITY, f64::min);
             assert!(found.lower_bound <= grid && found.total_loss <= grid + 1e-6, "{loss} over {set}");
             assert!(grid - found.total_loss < 40.0 * 1e-4, "{loss} over {set}");
@@ -162,7 +162,7 @@ fn one_dimension_is_that_of_a_grid() {
 fn gradients_come_to_where_newton_does() {
     for (loss, data) in cases() {
         for set in [Set::Ball { radius: 0.3 }, Set::Box { lo: -0.1, hi: 0.4 }] {
-            let problem = Problem::new(&loss, &data, set);
+            let problem = Problem::new(&*loss, &data, set);
             let newton = newton::solve(&problem);
             let gradients = accelerated::solve(&problem, 2000);
             let allowed = if matches!(loss, Losses::Hinge(_)) { 3e-4 } else { 1e-6 } * problem.rows();

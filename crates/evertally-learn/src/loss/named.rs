@@ -1,6 +1,7 @@
 //! The losses by name.
 
 use std::fmt;
+use std::ops::Deref;
 use std::str::FromStr;
 
 use evertally::internals::noise_name::Value;
@@ -46,8 +47,13 @@ impl Losses {
             Self::Hinge(_) => Value::new().code(3),
         }
     }
+}
 
-    fn inner(&self) -> &dyn Loss {
+/// The methods of a loss are those of the one that is named.
+impl Deref for Losses {
+    type Target = dyn Loss;
+
+    fn deref(&self) -> &Self::Target {
         match self {
             Self::Squared(loss) => loss,
             Self::Logistic(loss) => loss,
@@ -94,51 +100,5 @@ impl FromStr for Losses {
             }
             Some(_) => Err(unknown()),
         }
-    }
-}
-
-impl Loss for Losses {
-    fn scores(&self) -> usize {
-        self.inner().scores()
-    }
-
-    fn at(&self, scores: &[f64], label: f64) -> f64 {
-        self.inner().at(scores, label)
-    }
-
-    fn slopes(&self, scores: &[f64], label: f64, into: &mut [f64]) {
-        self.inner().slopes(scores, label, into);
-    }
-
-    fn curvature(&self, scores: &[f64], label: f64, into: &mut [f64]) {
-        self.inner().curvature(scores, label, into);
-    }
-
-    fn predicted(&self, scores: &[f64]) -> f64 {
-        self.inner().predicted(scores)
-    }
-
-    fn check_label(&self, label: f64) -> Result<()> {
-        self.inner().check_label(label)
-    }
-
-    fn lipschitz(&self, feature_norm: f64, radius: Option<f64>) -> Option<f64> {
-        self.inner().lipschitz(feature_norm, radius)
-    }
-
-    fn smoothness(&self) -> Option<f64> {
-        self.inner().smoothness()
-    }
-
-    fn is_classification(&self) -> bool {
-        self.inner().is_classification()
-    }
-
-    fn smoothed(&self, width: f64) -> Option<Box<dyn Loss>> {
-        self.inner().smoothed(width)
-    }
-
-    fn offset(&self, scores: &[f64], slopes: &[f64], label: f64) -> f64 {
-        self.inner().offset(scores, slopes, label)
     }
 }

@@ -4,6 +4,8 @@ use evertally::{Error, Result};
 
 use super::Loss;
 
+use crate::positive;
+
 /// The squared error, halved.
 ///
 /// With a largest label there is a Lipschitz constant on a bounded set, and larger labels are
@@ -27,11 +29,7 @@ impl Squared {
     /// # Errors
     /// [`Error::BadParameter`] unless it is positive and finite.
     pub fn up_to(largest_label: f64) -> Result<Self> {
-        if largest_label > 0.0 && largest_label.is_finite() {
-            Ok(Self { largest_label: Some(largest_label) })
-        } else {
-            Err(Error::bad("largest label", "positive and finite", largest_label))
-        }
+        Ok(Self { largest_label: Some(positive("largest label", largest_label)?) })
     }
 
     /// The largest magnitude of a label, if given.

@@ -5,6 +5,7 @@ use evertally::{BudgetSpec, Contribution, Error, Plan, PlanBuilder, PlanSpec, Re
 use super::{LearningPlan, Update};
 use crate::batch::{MAX_BATCH, check_clip};
 use crate::bound::RegretBound;
+use crate::positive;
 use crate::segments::Segments;
 use crate::set::Set;
 
@@ -199,10 +200,8 @@ impl LearningPlanBuilder {
         }
         match self.rule {
             Some(Rule::Explicit(update)) => update.check()?,
-            Some(Rule::Recommended { radius }) if !is_positive(radius) => {
-                return Err(Error::bad("radius", "positive and finite", radius));
-            }
-            _ => {}
+            Some(Rule::Recommended { radius }) => positive("radius", radius).map(|_| ())?,
+            None => {}
         }
         let Some(start) = &self.start else { return self.check_origin() };
         if start.len() != self.dimension {
@@ -224,8 +223,4 @@ impl LearningPlanBuilder {
         }
         Err(Error::bad("start", format!("given: the origin does not lie in the {}", self.set), "nothing"))
     }
-}
-
-fn is_positive(x: f64) -> bool {
-    x > 0.0 && x.is_finite()
 }

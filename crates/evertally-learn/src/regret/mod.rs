@@ -19,15 +19,14 @@
 //! **Cost.** Three passes over d numbers per example.
 
 mod report;
-mod sum;
 #[cfg(test)]
 mod tests;
 
 pub use report::{OnlineToBatch, RegretReport, Risk};
-pub(crate) use sum::Sum;
 
 use std::fmt;
 
+use evertally::internals::sums::CompensatedSum;
 use evertally::{Error, Result};
 
 use crate::hindsight::best_for_linear;
@@ -50,10 +49,10 @@ use crate::set::Set;
 #[derive(Clone)]
 pub struct RegretMeter {
     examples: u64,
-    loss: Sum,
-    linear: Sum,
-    gradients: Vec<Sum>,
-    points: Vec<Sum>,
+    loss: CompensatedSum,
+    linear: CompensatedSum,
+    gradients: Vec<CompensatedSum>,
+    points: Vec<CompensatedSum>,
 }
 
 impl RegretMeter {
@@ -65,8 +64,8 @@ impl RegretMeter {
         if dimension == 0 {
             return Err(Error::bad("dimension", "at least one", dimension));
         }
-        let zero = vec![Sum::default(); dimension];
-        let (loss, linear) = (Sum::default(), Sum::default());
+        let zero = vec![CompensatedSum::default(); dimension];
+        let (loss, linear) = (CompensatedSum::default(), CompensatedSum::default());
         Ok(Self { examples: 0, loss, linear, gradients: zero.clone(), points: zero })
     }
 
@@ -109,7 +108,7 @@ impl RegretMeter {
     /// The sum of all gradients.
     #[must_use]
     pub fn gradient_sum(&self) -> Vec<f64> {
-        self.gradients.iter().map(Sum::value).collect()
+        self.gradients.iter().map(|sum| sum.value()).collect()
     }
 
     /// The mean of the parameters, over examples: the model of online-to-batch conversion. If every

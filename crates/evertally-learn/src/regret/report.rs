@@ -2,14 +2,15 @@
 
 use std::fmt;
 
+use evertally::internals::sums::CompensatedSum;
 use evertally::privacy::paper_sigma;
 use evertally::{Error, Participation, Result};
 
-use super::{RegretMeter, Sum};
+use super::RegretMeter;
 use crate::bound::{RegretBound, printed};
 use crate::data::Dataset;
 use crate::hindsight::{Hindsight, best_fixed};
-use crate::loss::{Loss, Losses};
+use crate::loss::Losses;
 use crate::plan::{LearningPlan, Update};
 use crate::set::norm;
 
@@ -26,10 +27,10 @@ impl Risk {
     /// The mean and standard error of these numbers.
     fn of(values: impl ExactSizeIterator<Item = f64> + Clone) -> Self {
         let count = values.len() as f64;
-        let mut sum = Sum::default();
+        let mut sum = CompensatedSum::default();
         values.clone().for_each(|value| sum.add(value));
         let mean = sum.value() / count;
-        let mut squares = Sum::default();
+        let mut squares = CompensatedSum::default();
         values.for_each(|value| squares.add((value - mean).powi(2)));
         Self { mean, standard_error: (squares.value() / (count - 1.0).max(1.0) / count).sqrt() }
     }

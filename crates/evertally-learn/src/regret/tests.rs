@@ -3,7 +3,7 @@
 use evertally::{Budget, Mechanism, Neighbours, Participation};
 
 use super::*;
-use crate::loss::{Logistic, Loss, Losses, Squared};
+use crate::loss::{Logistic, Losses, Squared};
 use crate::{Dataset, LearningPlan, LearningPlanBuilder, Update};
 
 fn data() -> Dataset {

@@ -1,7 +1,10 @@
 use super::*;
-use crate::{Admission, ContributionBound, KnownIds, Outcome, given_name};
+use crate::{Admission, ContributionBound, Error, KnownIds, Outcome, given_name};
 use evertally::ErrorClass;
 use proptest::prelude::*;
+
+/// Bytes around the records of persons.
+const FRAME: usize = 4 + 1 + 8 + 8 + 8 + 8 + 32;
 
 fn key() -> NoiseKey {
     NoiseKey::insecure_from_seed(3)
@@ -148,7 +151,7 @@ fn states_that_no_bound_has_are_refused() {
         ("an eleventh group", with(1, &[&ann, &[1], &[0x80; 10], &[1]])),
         ("past the last step", with(1, &[&ann, &[2], &largest, &[2]])),
     ] {
-        assert_eq!(refusal(&state), DAMAGED, "{case}");
+        assert_eq!(refusal(&state), cut_short().into(), "{case}");
     }
 }
 
@@ -159,7 +162,7 @@ proptest! {
         k in 1_u64..6, b in 1_u64..9,
         arrivals in prop::collection::vec((0_u8..5, 0_u64..60, prop::bool::weighted(0.2)), 0..200),
     ) {
-        let mut oracle = ContributionBound::new(ParticipationLimits::new(k, b).unwrap());
+        let mut oracle = ContributionBound::new(Participation::at_most(k, b).unwrap());
         let mut persons = Participants::new(k, b, &key()).unwrap();
         for (person, step, is_cut) in arrivals {
             let name = format!("person {person}");

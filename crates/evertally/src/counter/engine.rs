@@ -151,12 +151,7 @@ impl Engine {
     }
 
     /// The same totals after the same number of steps, with noise from another stream or key.
-    pub(super) fn with_fresh_noise(
-        &self,
-        plan: &Plan,
-        key: &NoiseKey,
-        progress: &dyn Progress,
-    ) -> Result<Self> {
+    pub(super) fn with_fresh_noise(&self, plan: &Plan, key: &NoiseKey) -> Result<Self> {
         let alike = self.plan.with_stream("");
         if plan.with_stream("").fingerprint() != alike.fingerprint() {
             return Err(Error::bad("plan", "the counter's own, but for the name of its stream", "another"));
@@ -169,7 +164,7 @@ impl Engine {
             let got = "one that does: sums across the change would have another error";
             return Err(Error::bad("counter", "one that does not remember its releases", got));
         }
-        let mut fresh = Self::new(plan, key, progress)?;
+        let mut fresh = Self::new(plan, key, &())?;
         // Earlier releases keep the old noise. The new noise is advanced to the current step.
         fresh.pass_over(self.step);
         let totals = Zeroizing::new(self.totals.save(self.step));
@@ -198,22 +193,23 @@ impl Engine {
                 key_tag: self.key_tag,
                 step: self.step,
             },
-            totals: self.totals.save(self.step),
+            totals: self.totals.save(self.step).into(),
             noise: match &self.noise {
                 Noise::Doubles { correlator, .. } => state::words(correlator.save()),
                 Noise::Integers(rows) => rows.save(),
-            },
+            }
+            .into(),
             history: self.history.clone(),
         };
         saved.to_bytes()
     }
 
-    pub(super) fn resume(plan: &Plan, key: &NoiseKey, bytes: &[u8], progress: &dyn Progress) -> Result<Self> {
+    pub(super) fn resume(plan: &Plan, key: &NoiseKey, bytes: &[u8]) -> Result<Self> {
         let mut saved = state::Saved::from_bytes(bytes)?;
         let plan = &saved.head.plan(plan, key)?;
         let step = saved.head.step;
         let refuse = |reason| Err(Error::BadState { reason });
-        let mut engine = Self::new(plan, key, progress)?;
+        let mut engine = Self::new(plan, key, &())?;
         if engine.totals.restore(step, &saved.totals).is_none() {
             return refuse("its totals do not fit the plan");
         }

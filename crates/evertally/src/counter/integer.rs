@@ -49,7 +49,7 @@ fn nearest(value: i128, bits: u32) -> i128 {
 /// Integer noise, one row ahead of the data: it is drawn before the inputs of its step are known.
 pub(super) struct IntegerRows {
     correlator: Box<dyn IntegerCorrelator>,
-    pub(super) ahead: Vec<i128>,
+    pub(super) ahead: Zeroizing<Vec<i128>>,
     pub(super) release: IntegerRelease,
 }
 
@@ -60,7 +60,7 @@ impl IntegerRows {
         width: usize,
         release: IntegerRelease,
     ) -> Self {
-        let mut ahead = vec![0; width];
+        let mut ahead = Zeroizing::new(vec![0; width]);
         correlator.next(&mut ahead);
         Self { correlator, ahead, release }
     }
@@ -79,7 +79,7 @@ impl IntegerRows {
         let state = Zeroizing::new(self.correlator.save());
         let mut words = Vec::with_capacity(2 * (state.len() + self.ahead.len()));
         words.extend(
-            state.iter().chain(&self.ahead).flat_map(|number| [*number as u64, (number >> 64) as u64]),
+            state.iter().chain(self.ahead.iter()).flat_map(|number| [*number as u64, (number >> 64) as u64]),
         );
         words
     }
@@ -96,11 +96,5 @@ impl IntegerRows {
         self.correlator.restore((step + 1).min(horizon), &numbers[..state]).ok()?;
         self.ahead.copy_from_slice(&numbers[state..]);
         Some(())
-    }
-}
-
-impl Drop for IntegerRows {
-    fn drop(&mut self) {
-        self.ahead.zeroize();
     }
 }

@@ -17,20 +17,6 @@ use crate::resolution::Doubles;
 use crate::spec::Shape;
 use crate::{Error, Result};
 
-/// The distance of two streams of numbers under a key. For auditors: it needs both streams and the
-/// key.
-///
-/// # Errors
-/// [`Error::BadParameter`] unless the plan is exact, for one number per step, and the streams are
-/// of equal length and within the horizon. [`Error::BadInput`] for numbers that cannot be counted.
-#[doc(hidden)]
-pub fn replay_distance(plan: &Plan, key: &NoiseKey, stream: &[f64], other: &[f64]) -> Result<f64> {
-    if *plan.shape() != Shape::Scalar {
-        return Err(Error::bad("plan", "for one number per step", plan.shape().kind()));
-    }
-    Ok(replay_lane(plan, key, "", stream, other)?.distance)
-}
-
 /// One lane, run forwards and backwards.
 #[doc(hidden)]
 pub struct ReplayedLane {
@@ -42,10 +28,11 @@ pub struct ReplayedLane {
 }
 
 /// Replays one lane of a plan for numbers or keys, declared or open. The lane of a single total has
-/// no name. For auditors, like [`replay_distance`].
+/// no name. For auditors: it needs both streams and the key.
 ///
 /// # Errors
-/// As [`replay_distance`], and [`Error::BadParameter`] for vectors.
+/// [`Error::BadParameter`] unless the plan is exact and for numbers or keys, and the streams are of
+/// equal length and within the horizon. [`Error::BadInput`] for numbers that cannot be counted.
 #[doc(hidden)]
 pub fn replay_lane(
     plan: &Plan,

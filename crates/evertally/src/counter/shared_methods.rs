@@ -66,21 +66,8 @@ macro_rules! shared_methods {
             /// [`Error::BadState`](crate::Error::BadState) if the state is damaged or belongs to
             /// another plan or key.
             pub fn resume(plan: &Plan, key: NoiseKey, state: &[u8]) -> Result<Self> {
-                Self::resume_with_progress(plan, key, state, &())
-            }
-
-            /// Like `resume`, with progress reports on noise that is prepared again.
-            ///
-            /// # Errors
-            /// As `resume`.
-            pub fn resume_with_progress(
-                plan: &Plan,
-                key: NoiseKey,
-                state: &[u8],
-                progress: &dyn Progress,
-            ) -> Result<Self> {
                 Self::check(plan)?;
-                Ok(Self { engine: Engine::resume(plan, &key, state, progress)? })
+                Ok(Self { engine: Engine::resume(plan, &key, state)? })
             }
 
             /// The same totals after the same number of steps, with fresh noise from here on. Use it
@@ -96,7 +83,7 @@ macro_rules! shared_methods {
             /// [`Error::BadParameter`](crate::Error::BadParameter) for another plan, and if the
             /// noise would be the same.
             pub fn with_fresh_noise(&self, plan: &Plan, key: NoiseKey) -> Result<Self> {
-                Ok(Self { engine: self.engine.with_fresh_noise(plan, &key, &())? })
+                Ok(Self { engine: self.engine.with_fresh_noise(plan, &key)? })
             }
 
             fn check(plan: &Plan) -> Result<()> {

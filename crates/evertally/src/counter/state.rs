@@ -15,17 +15,14 @@
 //! All numbers are little-endian; reals are stored bit for bit. Buffers for reading and writing are
 //! wiped after use. Callers must wipe the bytes that they receive.
 
-use zeroize::{Zeroize, Zeroizing};
+use zeroize::Zeroizing;
 
 use crate::noise::NoiseKey;
 use crate::plan::Plan;
+use crate::saved_form::{self, Reader, cut_short, not_finite, seal};
 use crate::{Error, Result};
 
-const MAGIC: &[u8; 4] = b"EVTL";
-const VERSION: u8 = 1;
-
-/// The maximum number of bytes of a saved form besides its numbers.
-pub(crate) const FRAME: usize = 128;
+const MAGIC: [u8; 4] = *b"EVTL";
 
 /// What every saved form starts with.
 pub(crate) struct Head {
@@ -35,20 +32,39 @@ pub(crate) struct Head {
 }
 
 impl Head {
-    pub(crate) fn put(&self, magic: &[u8; 4], bytes: &mut Vec<u8>) {
-        bytes.extend(magic);
-        bytes.push(VERSION);
+    /// Starts a form of this kind with this head.
+    pub(crate) fn start(&self, magic: [u8; 4], bytes_of_numbers: usize) -> Vec<u8> {
+        let mut bytes = saved_form::start(magic, bytes_of_numbers);
         bytes.extend(self.fingerprint);
         bytes.extend(self.key_tag);
         bytes.extend(self.step.to_le_bytes());
+        bytes
+    }
+
+    /// Checks a form of this kind, and reads its head.
+    pub(crate) fn unseal(magic: [u8; 4], bytes: &[u8]) -> Result<(Self, Reader<'_>)> {
+        let mut reader = saved_form::unseal(magic, "it is not the state of such a counter", bytes)?;
+        let head = Self { fingerprint: reader.take()?, key_tag: reader.take()?, step: reader.word()? };
+        Ok((head, reader))
     }
 
     /// The plan under which the state resumes: this one, with the noise name of the state. Refuses a
     /// state of another plan or key.
     pub(crate) fn plan(&self, plan: &Plan, key: &NoiseKey) -> Result<Plan> {
+        self.plan_by(plan, key, Plan::fingerprint, "it belongs to another plan")
+    }
+
+    /// The same for states with fingerprints of their own.
+    pub(crate) fn plan_by(
+        &self,
+        plan: &Plan,
+        key: &NoiseKey,
+        fingerprint: impl Fn(&Plan) -> [u8; 32],
+        other: &'static str,
+    ) -> Result<Plan> {
         let refuse = |reason| Err(Error::BadState { reason });
-        let named = |plan: &Plan| plan.fingerprint() == self.fingerprint;
-        let Some(plan) = as_named(plan, named) else { return refuse("it belongs to another plan") };
+        let named = |plan: &Plan| fingerprint(plan) == self.fingerprint;
+        let Some(plan) = as_named(plan, named) else { return refuse(other) };
         if self.key_tag != key.tag() {
             return refuse("it belongs to another key");
         }
@@ -61,7 +77,7 @@ impl Head {
 
 /// The plan with the noise name that the state was saved under: today's, or that of version 0.1.
 /// Version 0.1 had no definitions, so a plan with a definition cannot have made such a state.
-pub(crate) fn as_named(plan: &Plan, is_it: impl Fn(&Plan) -> bool) -> Option<Plan> {
+fn as_named(plan: &Plan, is_it: impl Fn(&Plan) -> bool) -> Option<Plan> {
     if is_it(plan) {
         return Some(plan.clone());
     }
@@ -69,45 +85,18 @@ pub(crate) fn as_named(plan: &Plan, is_it: impl Fn(&Plan) -> bool) -> Option<Pla
     first.filter(is_it)
 }
 
-/// Closes a saved form with its hash.
-pub(crate) fn seal(mut bytes: Vec<u8>) -> Vec<u8> {
-    let hash = blake3::hash(&bytes);
-    bytes.extend(hash.as_bytes());
-    bytes
-}
-
-/// Checks the hash of a saved form, and reads its head.
-pub(crate) fn unseal<'a>(magic: &[u8; 4], bytes: &'a [u8]) -> Result<(Head, Reader<'a>)> {
-    let (content, hash) = bytes.split_last_chunk::<32>().ok_or(cut_short())?;
-    let mut reader = Reader(content);
-    if reader.take::<4>()? != *magic {
-        return Err(Error::BadState { reason: "it is not the state of such a counter" });
-    }
-    if reader.take::<1>()? != [VERSION] {
-        return Err(Error::BadState { reason: "it has a format that this version does not read" });
-    }
-    if blake3::hash(content) != *hash {
-        return Err(cut_short());
-    }
-    let (fingerprint, key_tag) = (reader.take()?, reader.take()?);
-    let step = u64::from_le_bytes(reader.take()?);
-    Ok((Head { fingerprint, key_tag, step }, reader))
-}
-
 /// The parts of a state. True totals are among them, so there is no `Debug`.
 pub(crate) struct Saved {
     pub(crate) head: Head,
-    pub(crate) totals: Vec<i128>,
-    pub(crate) noise: Vec<u64>,
+    pub(crate) totals: Zeroizing<Vec<i128>>,
+    pub(crate) noise: Zeroizing<Vec<u64>>,
     pub(crate) history: Option<Vec<f64>>,
 }
 
 impl Saved {
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
-        // Allocated at once, because a vector that grows leaves copies of its content behind.
         let history = self.history.as_ref().map_or(0, Vec::len);
-        let mut bytes = Vec::with_capacity(FRAME + 16 * self.totals.len() + 8 * (self.noise.len() + history));
-        self.head.put(MAGIC, &mut bytes);
+        let mut bytes = self.head.start(MAGIC, 16 * self.totals.len() + 8 * (self.noise.len() + history));
         bytes.extend((self.totals.len() as u64).to_le_bytes());
         self.totals.iter().for_each(|total| bytes.extend(total.to_le_bytes()));
         put_words(&mut bytes, self.noise.iter().copied());
@@ -119,26 +108,22 @@ impl Saved {
     }
 
     pub(crate) fn from_bytes(bytes: &[u8]) -> Result<Self> {
-        let (head, mut reader) = unseal(MAGIC, bytes)?;
+        let (head, mut reader) = Head::unseal(MAGIC, bytes)?;
         let saved = Self {
             head,
-            totals: reader.many(i128::from_le_bytes)?,
-            noise: reader.many(u64::from_le_bytes)?,
-            history: match reader.take::<1>()? {
+            totals: reader.list(i128::from_le_bytes)?.into(),
+            noise: reader.list(u64::from_le_bytes)?.into(),
+            history: match reader.take()? {
                 [0] => None,
-                [1] => Some(reader.numbers()?),
+                [1] => {
+                    let count = reader.word()?;
+                    Some(reader.reals(count)?)
+                }
                 _ => return Err(cut_short()),
             },
         };
         reader.end()?;
         Ok(saved)
-    }
-}
-
-impl Drop for Saved {
-    fn drop(&mut self) {
-        self.totals.zeroize();
-        self.noise.zeroize();
     }
 }
 
@@ -154,55 +139,7 @@ pub(crate) fn words(reals: Vec<f64>) -> Vec<u64> {
     Zeroizing::new(reals).iter().map(|real| real.to_bits()).collect()
 }
 
-/// The error for numbers that no state contains.
-pub(crate) fn not_finite() -> Error {
-    Error::BadState { reason: "it holds numbers that are not finite" }
-}
-
-pub(crate) fn cut_short() -> Error {
-    Error::BadState { reason: "it is damaged or cut short" }
-}
-
 fn put_words(bytes: &mut Vec<u8>, words: impl ExactSizeIterator<Item = u64>) {
     bytes.extend((words.len() as u64).to_le_bytes());
     words.for_each(|word| bytes.extend(word.to_le_bytes()));
-}
-
-/// Reads a saved form from its start.
-pub(crate) struct Reader<'a>(&'a [u8]);
-
-impl Reader<'_> {
-    /// The number of remaining bytes.
-    pub(crate) fn left(&self) -> usize {
-        self.0.len()
-    }
-
-    /// Refuses trailing bytes.
-    pub(crate) fn end(&self) -> Result<()> {
-        if self.0.is_empty() { Ok(()) } else { Err(cut_short()) }
-    }
-
-    pub(crate) fn take<const N: usize>(&mut self) -> Result<[u8; N]> {
-        let (taken, rest) = self.0.split_first_chunk::<N>().ok_or_else(cut_short)?;
-        self.0 = rest;
-        Ok(*taken)
-    }
-
-    /// A number of values, and the values, of N bytes each.
-    fn many<const N: usize, T>(&mut self, value: impl Fn([u8; N]) -> T) -> Result<Vec<T>> {
-        let count = u64::from_le_bytes(self.take()?);
-        // The length is checked before anything is allocated for it.
-        if count > (self.0.len() / N) as u64 {
-            return Err(cut_short());
-        }
-        let (taken, rest) = self.0.split_at(count as usize * N);
-        self.0 = rest;
-        Ok(taken.as_chunks::<N>().0.iter().map(|bytes| value(*bytes)).collect())
-    }
-
-    /// Reals, all of them finite.
-    fn numbers(&mut self) -> Result<Vec<f64>> {
-        let numbers = self.many(|bytes| f64::from_bits(u64::from_le_bytes(bytes)))?;
-        if numbers.iter().all(|number: &f64| number.is_finite()) { Ok(numbers) } else { Err(not_finite()) }
-    }
 }

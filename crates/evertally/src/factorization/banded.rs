@@ -20,7 +20,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use zeroize::Zeroize;
+use zeroize::Zeroizing;
 
 use super::series::partial_energies;
 use super::{Cost, Dense, Factorization, Kind, Mechanism, Request, dense_size, root_size, series};
@@ -234,7 +234,7 @@ struct Stream {
     /// How many rows `recent` holds once it is full.
     kept: usize,
     /// The last rows, newest first: y of the recursion, g of the moving sum.
-    recent: VecDeque<Vec<f64>>,
+    recent: VecDeque<Zeroizing<Vec<f64>>>,
     filter: Filter,
 }
 
@@ -244,7 +244,7 @@ impl Stream {
             return;
         }
         let oldest = if self.recent.len() == self.kept { self.recent.pop_back() } else { None };
-        let mut newest = oldest.unwrap_or_else(|| vec![0.0; row.len()]);
+        let mut newest = oldest.unwrap_or_else(|| Zeroizing::new(vec![0.0; row.len()]));
         newest.copy_from_slice(row);
         self.recent.push_front(newest);
     }
@@ -261,7 +261,7 @@ impl Correlator for Stream {
         match self.form {
             Form::Root => {
                 for (r, past) in self.band[1..].iter().zip(&self.recent) {
-                    out.iter_mut().zip(past).for_each(|(y, past)| *y -= r * past);
+                    out.iter_mut().zip(past.iter()).for_each(|(y, past)| *y -= r * past);
                 }
                 out.iter_mut().for_each(|y| *y /= self.band[0]);
                 self.remember(out);
@@ -270,7 +270,7 @@ impl Correlator for Stream {
                 self.remember(out);
                 out.fill(0.0);
                 for (c, past) in self.band.iter().zip(&self.recent) {
-                    out.iter_mut().zip(past).for_each(|(y, past)| *y += c * past);
+                    out.iter_mut().zip(past.iter()).for_each(|(y, past)| *y += c * past);
                 }
             }
         }
@@ -282,7 +282,7 @@ impl Correlator for Stream {
         let mut saved = Vec::new();
         self.filter.save(&mut saved);
         if let Form::Root = self.form {
-            saved.extend(self.recent.iter().flatten());
+            saved.extend(self.recent.iter().flat_map(|row| row.iter()));
         }
         saved
     }
@@ -295,12 +295,12 @@ impl Correlator for Stream {
                 let kept = rows as usize * lanes;
                 let split = saved.len().checked_sub(kept).ok_or_else(misfit)?;
                 self.filter.restore(step, &saved[..split]).ok_or_else(misfit)?;
-                self.recent = saved[split..].chunks(lanes).map(<[f64]>::to_vec).collect();
+                self.recent = saved[split..].chunks(lanes).map(|row| Zeroizing::new(row.to_vec())).collect();
             }
             Form::InverseRoot => {
                 self.filter.restore(step, saved).ok_or_else(misfit)?;
                 let drawn = |index| {
-                    let mut past = vec![0.0; lanes];
+                    let mut past = Zeroizing::new(vec![0.0; lanes]);
                     self.field.draw(index, &mut past);
                     past
                 };
@@ -309,11 +309,5 @@ impl Correlator for Stream {
         }
         self.step = step;
         Ok(())
-    }
-}
-
-impl Drop for Stream {
-    fn drop(&mut self) {
-        self.recent.iter_mut().for_each(Zeroize::zeroize);
     }
 }

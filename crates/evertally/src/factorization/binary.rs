@@ -7,9 +7,9 @@
 
 use std::sync::Arc;
 
-use super::code_stack::{self, CodeStack, Codes};
+use super::code_stack::{CodeStack, Codes};
 use super::tree::{self, Reading, Tree};
-use super::{Cost, IntegerDecoder, Kind, Mechanism};
+use super::{IntegerDecoder, Kind, Mechanism};
 use crate::noise::{Correlator, WhiteField};
 
 pub(super) static KIND: Kind = Kind {
@@ -57,12 +57,8 @@ impl Reading for Binary {
         visit(tree::node_index(n, height, last), 1.0);
     }
 
-    fn cost(&self, levels: u32) -> Cost {
-        Cost {
-            shared_bytes: 0,
-            bytes_per_coordinate: code_stack::bytes_per_coordinate(levels),
-            operations_per_step: 2.0,
-        }
+    fn operations(&self, _: u32) -> f64 {
+        2.0
     }
 
     fn integer(&self, levels: u32) -> Option<IntegerDecoder> {

@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use zeroize::Zeroize;
+use zeroize::Zeroizing;
 
 use crate::Result;
 use crate::noise::{Correlator, WhiteField, restore_numbers};
@@ -27,8 +27,8 @@ pub(crate) struct CodeStack<C> {
     field: Arc<dyn WhiteField>,
     code: u64,
     /// `partial[i]` lanes: the sum over the highest i one-bits of the current code.
-    partial: Vec<f64>,
-    fresh: Vec<f64>,
+    partial: Zeroizing<Vec<f64>>,
+    fresh: Zeroizing<Vec<f64>>,
 }
 
 impl<C: Codes> CodeStack<C> {
@@ -36,8 +36,8 @@ impl<C: Codes> CodeStack<C> {
     /// changes.
     pub(crate) fn new(codes: C, field: Arc<dyn WhiteField>) -> Self {
         let lanes = field.width();
-        let partial = vec![0.0; (codes.max_ones() as usize + 1) * lanes];
-        Self { code: codes.at(0), codes, field, partial, fresh: vec![0.0; lanes] }
+        let partial = Zeroizing::new(vec![0.0; (codes.max_ones() as usize + 1) * lanes]);
+        Self { code: codes.at(0), codes, field, partial, fresh: Zeroizing::new(vec![0.0; lanes]) }
     }
 }
 
@@ -61,7 +61,7 @@ impl<C: Codes> Correlator for CodeStack<C> {
             self.field.draw(code & (u64::MAX << bit), &mut self.fresh);
             let (above, below) = self.partial.split_at_mut((depth + 1) * lanes);
             let above = &above[depth * lanes..];
-            for ((sum, base), fresh) in below.iter_mut().zip(above).zip(&self.fresh) {
+            for ((sum, base), fresh) in below.iter_mut().zip(above).zip(self.fresh.iter()) {
                 *sum = base + fresh;
             }
             depth += 1;
@@ -71,19 +71,12 @@ impl<C: Codes> Correlator for CodeStack<C> {
     }
 
     fn save(&self) -> Vec<f64> {
-        self.partial.clone()
+        self.partial.to_vec()
     }
 
     fn restore(&mut self, step: u64, saved: &[f64]) -> Result<()> {
         restore_numbers(&mut self.partial, saved)?;
         self.code = self.codes.at(step);
         Ok(())
-    }
-}
-
-impl<C> Drop for CodeStack<C> {
-    fn drop(&mut self) {
-        self.partial.zeroize();
-        self.fresh.zeroize();
     }
 }

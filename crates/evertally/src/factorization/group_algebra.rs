@@ -89,10 +89,6 @@ impl Factorization for GroupAlgebra {
         round_up(columns_sensitivity(norms, participation, self.horizon as usize), MARGIN)
     }
 
-    fn gram_is_nonnegative(&self) -> bool {
-        false
-    }
-
     fn row_norm_squared(&self, _: u64) -> f64 {
         self.norm_squared
     }

@@ -15,11 +15,12 @@
 //! the first leaf right of the split. Tests compare the covariance of this walk with the dense A
 //! R⁺.
 
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use zeroize::Zeroize;
+use zeroize::Zeroizing;
 
 use super::{Cost, Dense, Factorization, Kind, Mechanism, Request, dense_size, tree};
 use crate::matrix::Matrix;
@@ -138,16 +139,17 @@ impl Variances {
 
     /// The error of the prefix that ends with `leaf`, within the node of this height that contains it.
     fn prefix_within(&self, height: u32, leaf: u64) -> Part {
-        let mut part = Part { slope: 1.0, rest: 0.0 };
-        for height in 1..=height {
-            let split = self.split(height, leaf);
+        // On the right, the whole left child belongs to the prefix too.
+        self.raised(Part { slope: 1.0, rest: 0.0 }, 1..=height, leaf, 1.0)
+    }
+
+    /// The error of a part of the nodes above `leaf`, carried up through these heights. Where it
+    /// lies in the right child, the left child belongs to it with the weight `left`.
+    fn raised(&self, mut part: Part, heights: RangeInclusive<u32>, leaf: u64, left: f64) -> Part {
+        for height in heights {
             let is_right = leaf >> (height - 1) & 1 == 1;
-            // On the right, the whole left child belongs to the prefix too.
-            part = split.combine(
-                if is_right { 1.0 } else { part.slope },
-                if is_right { part.slope } else { 0.0 },
-                part.rest,
-            );
+            let (left, right) = if is_right { (left, part.slope) } else { (part.slope, 0.0) };
+            part = self.split(height, leaf).combine(left, right, part.rest);
         }
         part
     }
@@ -167,15 +169,8 @@ impl Variances {
         let (left, right) =
             (self.prefix_within(meeting - 1, earlier), self.prefix_within(meeting - 1, later));
         // The left child whole, less the earlier prefix, and the later prefix within the right child.
-        let mut part =
-            self.split(meeting, later).combine(1.0 - left.slope, right.slope, left.rest + right.rest);
-        for height in meeting + 1..=self.root_height() {
-            let split = self.split(height, later);
-            let is_right = later >> (height - 1) & 1 == 1;
-            let (left, right) = if is_right { (0.0, part.slope) } else { (part.slope, 0.0) };
-            part = split.combine(left, right, part.rest);
-        }
-        self.at_root(part)
+        let part = self.split(meeting, later).combine(1.0 - left.slope, right.slope, left.rest + right.rest);
+        self.at_root(self.raised(part, meeting + 1..=self.root_height(), later, 0.0))
     }
 }
 
@@ -236,14 +231,14 @@ impl Factorization for HonakerFull {
 
     fn correlator(&self, field: Arc<dyn WhiteField>, _: &dyn Progress) -> Box<dyn Correlator> {
         let lanes = field.width();
-        let errors = vec![0.0; (self.variances.root_height() as usize + 1) * lanes];
+        let zeros = |len| Zeroizing::new(vec![0.0; len]);
         Box::new(Walk {
             variances: Arc::clone(&self.variances),
             field,
             step: 0,
-            errors,
-            prefix: vec![0.0; lanes],
-            fresh: vec![0.0; lanes],
+            errors: zeros((self.variances.root_height() as usize + 1) * lanes),
+            prefix: zeros(lanes),
+            fresh: zeros(lanes),
         })
     }
 }
@@ -254,10 +249,10 @@ struct Walk {
     field: Arc<dyn WhiteField>,
     step: u64,
     /// `errors[k]` lanes: the error of the node of height k on the path to the current leaf.
-    errors: Vec<f64>,
+    errors: Zeroizing<Vec<f64>>,
     /// z of the last step.
-    prefix: Vec<f64>,
-    fresh: Vec<f64>,
+    prefix: Zeroizing<Vec<f64>>,
+    fresh: Zeroizing<Vec<f64>>,
 }
 
 impl Walk {
@@ -277,7 +272,7 @@ impl Walk {
         let deviation = split.fresh.sqrt();
         let (below, node) = self.errors.split_at_mut(height as usize * lanes);
         let left = &mut below[(height as usize - 1) * lanes..];
-        for ((left, node), fresh) in left.iter_mut().zip(node).zip(&self.fresh) {
+        for ((left, node), fresh) in left.iter_mut().zip(node).zip(self.fresh.iter()) {
             *left = split.share * *node + deviation * fresh;
         }
     }
@@ -290,7 +285,7 @@ impl Correlator for Walk {
             let root = self.variances.root_height();
             self.field.draw(0, &mut self.fresh);
             let deviation = self.variances.node(root, 0).sqrt();
-            for (error, fresh) in self.errors[root as usize * lanes..].iter_mut().zip(&self.fresh) {
+            for (error, fresh) in self.errors[root as usize * lanes..].iter_mut().zip(self.fresh.iter()) {
                 *error = deviation * fresh;
             }
             root
@@ -302,7 +297,7 @@ impl Correlator for Walk {
         for height in (1..=top).rev() {
             self.turn_left(height, self.step);
         }
-        for (prefix, leaf) in self.prefix.iter_mut().zip(&self.errors) {
+        for (prefix, leaf) in self.prefix.iter_mut().zip(self.errors.iter()) {
             *prefix += leaf;
         }
         out.copy_from_slice(&self.prefix);
@@ -310,7 +305,7 @@ impl Correlator for Walk {
     }
 
     fn save(&self) -> Vec<f64> {
-        self.errors.iter().chain(&self.prefix).copied().collect()
+        [&self.errors[..], &self.prefix].concat()
     }
 
     fn restore(&mut self, step: u64, saved: &[f64]) -> Result<()> {
@@ -322,13 +317,5 @@ impl Correlator for Walk {
         self.prefix.copy_from_slice(prefix);
         self.step = step;
         Ok(())
-    }
-}
-
-impl Drop for Walk {
-    fn drop(&mut self) {
-        self.errors.zeroize();
-        self.prefix.zeroize();
-        self.fresh.zeroize();
     }
 }

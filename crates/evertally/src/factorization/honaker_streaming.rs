@@ -8,10 +8,10 @@
 
 use std::sync::Arc;
 
-use zeroize::Zeroize;
+use zeroize::Zeroizing;
 
 use super::tree::{self, Reading, Tree};
-use super::{Cost, Kind, Mechanism};
+use super::{Kind, Mechanism};
 use crate::Result;
 use crate::noise::{Correlator, WhiteField, restore_numbers};
 
@@ -54,18 +54,15 @@ impl Reading for HonakerStreaming {
         estimate(n, height, last, 1.0, visit);
     }
 
-    fn cost(&self, levels: u32) -> Cost {
-        Cost {
-            shared_bytes: 0,
-            bytes_per_coordinate: 8 * (u64::from(levels) + 2),
-            operations_per_step: 8.0 + f64::from(levels) / 2.0,
-        }
+    fn operations(&self, levels: u32) -> f64 {
+        8.0 + f64::from(levels) / 2.0
     }
 
     fn correlator(&self, levels: u32, field: Arc<dyn WhiteField>) -> Box<dyn Correlator> {
         let lanes = field.width();
-        let estimates = vec![0.0; levels as usize * lanes];
-        Box::new(Estimates { field, step: 0, estimates, node: vec![0.0; lanes], own: vec![0.0; lanes] })
+        let zeros = |len| Zeroizing::new(vec![0.0; len]);
+        let estimates = zeros(levels as usize * lanes);
+        Box::new(Estimates { field, step: 0, estimates, node: zeros(lanes), own: zeros(lanes) })
     }
 }
 
@@ -84,9 +81,9 @@ struct Estimates {
     field: Arc<dyn WhiteField>,
     step: u64,
     /// `estimates[k]` lanes: the node of height k, meaningful where bit k of the count is set.
-    estimates: Vec<f64>,
-    node: Vec<f64>,
-    own: Vec<f64>,
+    estimates: Zeroizing<Vec<f64>>,
+    node: Zeroizing<Vec<f64>>,
+    own: Zeroizing<Vec<f64>>,
 }
 
 impl Correlator for Estimates {
@@ -101,7 +98,7 @@ impl Correlator for Estimates {
             self.field.draw(completed + u64::from(height), &mut self.own);
             let left = &self.estimates[(height as usize - 1) * lanes..height as usize * lanes];
             let (own_weight, child_weight) = (variance(height), weight_of_children(height));
-            for ((node, own), left) in self.node.iter_mut().zip(&self.own).zip(left) {
+            for ((node, own), left) in self.node.iter_mut().zip(self.own.iter()).zip(left) {
                 *node = own_weight * own + child_weight * (*node + left);
             }
         }
@@ -117,20 +114,12 @@ impl Correlator for Estimates {
     }
 
     fn save(&self) -> Vec<f64> {
-        self.estimates.clone()
+        self.estimates.to_vec()
     }
 
     fn restore(&mut self, step: u64, saved: &[f64]) -> Result<()> {
         restore_numbers(&mut self.estimates, saved)?;
         self.step = step;
         Ok(())
-    }
-}
-
-impl Drop for Estimates {
-    fn drop(&mut self) {
-        self.estimates.zeroize();
-        self.node.zeroize();
-        self.own.zeroize();
     }
 }

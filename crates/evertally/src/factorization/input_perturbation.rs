@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use super::{Cost, Dense, Factorization, IntegerDecoder, Kind, Mechanism, Request, dense_size};
+use super::{Cost, Dense, Factorization, IntegerDecoder, Kind, Mechanism, dense_size};
 use crate::Result;
 use crate::matrix::Matrix;
 use crate::noise::{Correlator, Decay, Progress, Recipe, WhiteField, misfit};
@@ -16,19 +16,15 @@ pub(super) static KIND: Kind = Kind {
     name: "input-perturbation",
     code: 0,
     has_exact_path: true,
-    factorize: |request, _| Ok(Arc::new(InputPerturbation::new(request))),
+    factorize: |request, _| {
+        Ok(Arc::new(InputPerturbation { horizon: request.horizon, workload: request.workload }))
+    },
     ..Kind::DEFAULT
 };
 
 struct InputPerturbation {
     horizon: u64,
     workload: Workload,
-}
-
-impl InputPerturbation {
-    fn new(request: &Request<'_>) -> Self {
-        Self { horizon: request.horizon, workload: request.workload }
-    }
 }
 
 impl Factorization for InputPerturbation {

@@ -14,7 +14,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use zeroize::Zeroize;
+use zeroize::Zeroizing;
 
 use super::{Cost, Dense, Factorization, IntegerDecoder, Kind, Mechanism, Request, dense_size};
 use crate::Result;
@@ -207,10 +207,6 @@ impl Factorization for LaplaceTree {
     }
 
     /// In the sum of magnitudes, replacing a contribution costs twice for any signs.
-    fn gram_is_nonnegative(&self) -> bool {
-        false
-    }
-
     fn row_norm_squared(&self, step: u64) -> f64 {
         self.shape.digits(step + 1).map(|d| d.unsigned_abs() as f64).sum()
     }
@@ -280,8 +276,8 @@ impl Factorization for LaplaceTree {
             first_index: self.shape.first_indices(self.horizon),
             field,
             step: 0,
-            sums: vec![0.0; levels * lanes],
-            fresh: vec![0.0; lanes],
+            sums: Zeroizing::new(vec![0.0; levels * lanes]),
+            fresh: Zeroizing::new(vec![0.0; lanes]),
         })
     }
 
@@ -297,15 +293,15 @@ struct LevelSums {
     first_index: Vec<u64>,
     field: Arc<dyn WhiteField>,
     step: u64,
-    sums: Vec<f64>,
-    fresh: Vec<f64>,
+    sums: Zeroizing<Vec<f64>>,
+    fresh: Zeroizing<Vec<f64>>,
 }
 
 impl LevelSums {
     fn add_node(&mut self, level: usize, node: u64, sign: f64) {
         let lanes = self.fresh.len();
         self.field.draw(self.first_index[level] + node, &mut self.fresh);
-        for (sum, fresh) in self.sums[level * lanes..(level + 1) * lanes].iter_mut().zip(&self.fresh) {
+        for (sum, fresh) in self.sums[level * lanes..(level + 1) * lanes].iter_mut().zip(self.fresh.iter()) {
             *sum += sign * fresh;
         }
     }
@@ -341,20 +337,13 @@ impl Correlator for LevelSums {
     }
 
     fn save(&self) -> Vec<f64> {
-        self.sums.clone()
+        self.sums.to_vec()
     }
 
     fn restore(&mut self, step: u64, saved: &[f64]) -> Result<()> {
         restore_numbers(&mut self.sums, saved)?;
         self.step = step;
         Ok(())
-    }
-}
-
-impl Drop for LevelSums {
-    fn drop(&mut self) {
-        self.sums.zeroize();
-        self.fresh.zeroize();
     }
 }
 

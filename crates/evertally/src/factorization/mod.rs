@@ -68,8 +68,10 @@ pub trait Factorization: Send + Sync {
     fn sensitivity(&self, participation: Participation) -> f64;
 
     /// Whether every entry of RᵀR is known to be non-negative. Contributions of one sign then never
-    /// lengthen a difference.
-    fn gram_is_nonnegative(&self) -> bool;
+    /// lengthen a difference. Not knowing it costs noise, and no privacy.
+    fn gram_is_nonnegative(&self) -> bool {
+        false
+    }
 
     /// ‖L\[t;\]‖² for step t, counted from zero.
     fn row_norm_squared(&self, step: u64) -> f64;
@@ -129,6 +131,15 @@ pub trait Factorization: Send + Sync {
     fn tail(&self, _earlier: Option<u64>, _later: u64) -> Tail {
         Tail::Gaussian
     }
+}
+
+/// The digest of numbers, bit for bit.
+fn digest_of(numbers: impl Iterator<Item = f64>) -> [u8; 32] {
+    let mut hasher = blake3::Hasher::new();
+    for number in numbers {
+        hasher.update(&number.to_bits().to_le_bytes());
+    }
+    *hasher.finalize().as_bytes()
 }
 
 /// The correlator of a factorization that the streaming engine runs.

@@ -8,9 +8,9 @@ use std::sync::Arc;
 
 use faer::linalg::solvers::DenseSolveCore;
 
-use zeroize::Zeroize;
+use zeroize::Zeroizing;
 
-use super::{Cost, Dense, Factorization, Kind, MAX_DENSE, Mechanism, Request, dense_size};
+use super::{Cost, Dense, Factorization, Kind, MAX_DENSE, Mechanism, Request, dense_size, digest_of};
 use crate::matrix::Matrix;
 use crate::noise::{Correlator, Progress, WhiteField, expect_no_numbers};
 use crate::privacy::{MARGIN, Participation, columns_sensitivity, round_up};
@@ -123,13 +123,7 @@ impl Factorization for Optimal {
     /// The decoder comes from an iteration that stops at a tolerance, so its last digits depend on
     /// the machine.
     fn digest(&self) -> Option<[u8; 32]> {
-        let mut hasher = blake3::Hasher::new();
-        for t in 0..self.decoder.rows() {
-            for entry in self.decoder.row(t) {
-                hasher.update(&entry.to_bits().to_le_bytes());
-            }
-        }
-        Some(*hasher.finalize().as_bytes())
+        Some(digest_of((0..self.decoder.rows()).flat_map(|t| self.decoder.row(t)).copied()))
     }
 
     fn correlator(&self, field: Arc<dyn WhiteField>, _: &dyn Progress) -> Box<dyn Correlator> {
@@ -141,12 +135,12 @@ impl Factorization for Optimal {
 struct Rows {
     decoder: Arc<Matrix>,
     field: Arc<dyn WhiteField>,
-    drawn: Vec<Vec<f64>>,
+    drawn: Vec<Zeroizing<Vec<f64>>>,
 }
 
 impl Rows {
     fn draw(&mut self) {
-        let mut fresh = vec![0.0; self.field.width()];
+        let mut fresh = Zeroizing::new(vec![0.0; self.field.width()]);
         self.field.draw(self.drawn.len() as u64, &mut fresh);
         self.drawn.push(fresh);
     }
@@ -158,7 +152,7 @@ impl Correlator for Rows {
         self.draw();
         out.fill(0.0);
         for (weight, drawn) in self.decoder.row(step).iter().zip(&self.drawn) {
-            for (sum, g) in out.iter_mut().zip(drawn) {
+            for (sum, g) in out.iter_mut().zip(drawn.iter()) {
                 *sum += weight * g;
             }
         }
@@ -173,11 +167,5 @@ impl Correlator for Rows {
         self.drawn.clear();
         (0..step).for_each(|_| self.draw());
         Ok(())
-    }
-}
-
-impl Drop for Rows {
-    fn drop(&mut self) {
-        self.drawn.iter_mut().for_each(Zeroize::zeroize);
     }
 }

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use super::{Cost, Dense, Factorization, IntegerDecoder, Kind, Mechanism, Request, dense_size};
+use super::{Cost, Dense, Factorization, IntegerDecoder, Kind, Mechanism, dense_size};
 use crate::Result;
 use crate::matrix::Matrix;
 use crate::noise::{Correlator, Progress, Recipe, WhiteField, expect_no_numbers};
@@ -17,7 +17,9 @@ pub(super) static KIND: Kind = Kind {
     name: "output-perturbation",
     code: 1,
     has_exact_path: true,
-    factorize: |request, _| Ok(Arc::new(OutputPerturbation::new(request))),
+    factorize: |request, _| {
+        Ok(Arc::new(OutputPerturbation { horizon: request.horizon, workload: request.workload }))
+    },
     ..Kind::DEFAULT
 };
 
@@ -28,12 +30,6 @@ struct OutputPerturbation {
 
 /// Horizons up to which overlapping contributions to windows and decays are added up one by one.
 const MAX_SUM: u64 = 1 << 24;
-
-impl OutputPerturbation {
-    fn new(request: &Request<'_>) -> Self {
-        Self { horizon: request.horizon, workload: request.workload }
-    }
-}
 
 impl Factorization for OutputPerturbation {
     fn mechanism(&self) -> Mechanism {

@@ -11,7 +11,8 @@ use std::sync::Arc;
 
 use super::integer::toeplitz_amplification;
 use super::{
-    Cost, Dense, Factorization, IntegerDecoder, Mechanism, Request, dense_size, run_by_engine, series,
+    Cost, Dense, Factorization, IntegerDecoder, Mechanism, Request, dense_size, digest_of, run_by_engine,
+    series,
 };
 use crate::matrix::Matrix;
 use crate::mixture::{Pair, Rows};
@@ -104,14 +105,9 @@ impl Factorization for Streamed {
 
     /// The numbers that are run: a later version may find better ones.
     fn digest(&self) -> Option<[u8; 32]> {
-        let mut hasher = blake3::Hasher::new();
-        let ordinary = self.recipe.decays.iter().map(|decay| (decay.decay, decay.weight));
-        let slow = self.recipe.slow.iter().map(|decay| (decay.loss, decay.weight));
-        for (decay, weight) in ordinary.chain(slow).chain([(0.0, self.recipe.impulse)]) {
-            hasher.update(&decay.to_bits().to_le_bytes());
-            hasher.update(&weight.to_bits().to_le_bytes());
-        }
-        Some(*hasher.finalize().as_bytes())
+        let ordinary = self.recipe.decays.iter().flat_map(|decay| [decay.decay, decay.weight]);
+        let slow = self.recipe.slow.iter().flat_map(|decay| [decay.loss, decay.weight]);
+        Some(digest_of(ordinary.chain(slow).chain([0.0, self.recipe.impulse])))
     }
 
     fn recipe(&self) -> Option<Recipe> {

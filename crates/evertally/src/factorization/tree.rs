@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use super::{Cost, Dense, Factorization, IntegerDecoder, Mechanism, Request, dense_size};
+use super::{Cost, Dense, Factorization, IntegerDecoder, Mechanism, Request, code_stack, dense_size};
 use crate::Result;
 use crate::matrix::Matrix;
 use crate::noise::{Correlator, Progress, WhiteField};
@@ -27,7 +27,8 @@ pub(crate) trait Reading: Send + Sync + 'static {
     /// from.
     fn weights(&self, n: usize, height: u32, last: usize, visit: &mut dyn FnMut(usize, f64));
 
-    fn cost(&self, levels: u32) -> Cost;
+    /// Floating-point operations per step.
+    fn operations(&self, levels: u32) -> f64;
 
     fn integer(&self, _levels: u32) -> Option<IntegerDecoder> {
         None
@@ -91,7 +92,9 @@ impl<D: Reading> Factorization for Tree<D> {
     }
 
     fn cost(&self) -> Cost {
-        self.reading.cost(levels(self.horizon))
+        let levels = levels(self.horizon);
+        let bytes_per_coordinate = code_stack::bytes_per_coordinate(levels);
+        Cost { shared_bytes: 0, bytes_per_coordinate, operations_per_step: self.reading.operations(levels) }
     }
 
     fn dense(&self) -> Result<Dense> {

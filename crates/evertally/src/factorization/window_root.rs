@@ -22,8 +22,12 @@
 
 use std::sync::Arc;
 
+use zeroize::Zeroizing;
+
 use super::streamed::indistinct;
-use super::{Cost, Dense, Factorization, IntegerDecoder, Mechanism, Request, dense_size, run_by_engine};
+use super::{
+    Cost, Dense, Factorization, IntegerDecoder, Mechanism, Request, dense_size, digest_of, run_by_engine,
+};
 use crate::Result;
 use crate::elliptic;
 use crate::matrix::Matrix;
@@ -122,10 +126,6 @@ impl Factorization for WindowRoot {
     }
 
     /// r falls below zero behind the window.
-    fn gram_is_nonnegative(&self) -> bool {
-        false
-    }
-
     fn row_norm_squared(&self, step: u64) -> f64 {
         self.decoder.energy(step + 1)
     }
@@ -174,14 +174,10 @@ impl Factorization for WindowRoot {
     /// The numbers that are run: a later version may find better ones.
     fn digest(&self) -> Option<[u8; 32]> {
         let recipe = self.fine.recipe();
-        let mut hasher = blake3::Hasher::new();
         let fine = recipe.decays.iter().flat_map(|decay| [decay.decay, decay.weight]);
         let slow = recipe.slow.iter().flat_map(|decay| [decay.loss, decay.weight]);
         let window_decays = self.window_decays.iter().flat_map(|decay| [decay.weight, decay.decay]);
-        for number in fine.chain(slow).chain(window_decays).chain([recipe.impulse]) {
-            hasher.update(&number.to_bits().to_le_bytes());
-        }
-        Some(*hasher.finalize().as_bytes())
+        Some(digest_of(fine.chain(slow).chain(window_decays).chain([recipe.impulse])))
     }
 
     /// L⁻¹ has the series (1−x)f(x)·ς(X). f does not increase from one, so that the coefficients of
@@ -200,7 +196,7 @@ impl Factorization for WindowRoot {
         let ring = self.width as usize * lanes;
         Box::new(WindowStream {
             fine: run_by_engine(&self.fine.recipe(), self.horizon, field),
-            rings: vec![vec![0.0; ring]; self.window_decays.len()],
+            rings: vec![Zeroizing::new(vec![0.0; ring]); self.window_decays.len()],
             window_decays: Arc::clone(&self.window_decays),
             lanes,
             position: 0,
@@ -213,7 +209,7 @@ struct WindowStream {
     fine: Box<dyn Correlator>,
     window_decays: Arc<[WindowDecay]>,
     /// Σ_i (1−p_j)^i y_{t−iw} for the last w steps, a ring for each j.
-    rings: Vec<Vec<f64>>,
+    rings: Vec<Zeroizing<Vec<f64>>>,
     lanes: usize,
     /// The position of the step in the rings.
     position: usize,
@@ -238,28 +234,21 @@ impl Correlator for WindowStream {
     }
 
     fn save(&self) -> Vec<f64> {
-        let mut saved: Vec<f64> = self.rings.iter().flatten().copied().collect();
+        let mut saved: Vec<f64> = self.rings.iter().flat_map(|ring| ring.iter().copied()).collect();
         saved.extend(self.fine.save());
         saved
     }
 
     fn restore(&mut self, step: u64, saved: &[f64]) -> Result<()> {
-        let len: usize = self.rings.iter().map(Vec::len).sum();
+        let len: usize = self.rings.iter().map(|ring| ring.len()).sum();
         let (rings, fine) = saved.split_at_checked(len).ok_or_else(misfit)?;
         self.fine.restore(step, fine)?;
-        for (value, saved) in self.rings.iter_mut().flatten().zip(rings) {
+        for (value, saved) in self.rings.iter_mut().flat_map(|ring| ring.iter_mut()).zip(rings) {
             *value = *saved;
         }
         let width = self.rings.first().map_or(1, |ring| ring.len() / self.lanes.max(1));
         self.position = (step % width as u64) as usize * self.lanes;
         Ok(())
-    }
-}
-
-impl Drop for WindowStream {
-    fn drop(&mut self) {
-        use zeroize::Zeroize;
-        self.rings.iter_mut().for_each(Zeroize::zeroize);
     }
 }
 

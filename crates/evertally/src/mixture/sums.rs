@@ -57,9 +57,13 @@ impl Mixture {
 
     /// The squared norm that this quadratic form gives.
     pub(crate) fn norm(&self, form: &QuadraticForm) -> f64 {
-        let terms: Vec<DecayTerms> =
-            self.losses.iter().zip(&self.rates).map(|(loss, rate)| form.terms(*loss, *rate)).collect();
+        let terms = self.terms(form);
         self.over_pairs(form.impulses(), |j| form.alone(&terms[j]), |i, j| form.pair(&terms[i], &terms[j]))
+    }
+
+    /// What the form needs of each decay.
+    pub(super) fn terms(&self, form: &QuadraticForm) -> Vec<DecayTerms> {
+        self.losses.iter().zip(&self.rates).map(|(loss, rate)| form.terms(*loss, *rate)).collect()
     }
 
     /// κ²I + 2κ Σ_j w_j B(j) + Σ_ij w_i w_j Γ(i, j), Γ symmetric.

@@ -15,7 +15,7 @@
 //!
 //! **Cost.** With D decays in all, O(D²) for a row and O(D³ log n) for a norm at any horizon.
 
-use super::{DecayTerms, Mixture, QuadraticForm, power};
+use super::{Mixture, QuadraticForm, power};
 use crate::matrix::Matrix;
 
 /// See the module documentation.
@@ -163,7 +163,7 @@ impl WindowProduct {
         }
         let n = len as f64;
         let form = QuadraticForm::Mean(n);
-        let terms = terms(&self.inner, &form);
+        let terms = self.inner.terms(&form);
         self.over_pairs(window, |a, b| n * form.pair(&terms[a], &terms[b]), n)
     }
 
@@ -244,12 +244,8 @@ fn doubled(mut step: Matrix, mut norm: Matrix, mut numbers: Vec<f64>, mut count:
 /// Σ_{i<len} (θ_aθ_b)^i.
 fn gram(mixture: &Mixture, len: u64) -> Matrix {
     let form = QuadraticForm::Row(len as f64);
-    let terms = terms(mixture, &form);
+    let terms = mixture.terms(&form);
     Matrix::from_fn(mixture.len(), mixture.len(), |a, b| form.pair(&terms[a], &terms[b]))
-}
-
-fn terms(mixture: &Mixture, form: &QuadraticForm) -> Vec<DecayTerms> {
-    mixture.losses.iter().zip(&mixture.rates).map(|(loss, rate)| form.terms(*loss, *rate)).collect()
 }
 
 fn apply(a: &Matrix, x: &[f64]) -> Vec<f64> {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use zeroize::Zeroize;
+use zeroize::Zeroizing;
 
 use super::field::WhiteField;
 use super::progress::Progress;
@@ -54,7 +54,7 @@ pub(crate) fn expect_no_numbers(saved: &[f64]) -> Result<()> {
 /// Its state is only the step. On resumption the noise is computed again from the key.
 pub(crate) struct Prepared {
     /// One column of `horizon` values for each coordinate.
-    columns: Vec<Vec<f64>>,
+    columns: Vec<Zeroizing<Vec<f64>>>,
     step: usize,
 }
 
@@ -69,7 +69,7 @@ impl Prepared {
         let width = field.width();
         let columns = (0..width)
             .map(|coordinate| {
-                let mut column = vec![0.0; horizon as usize];
+                let mut column = Zeroizing::new(vec![0.0; horizon as usize]);
                 let part = |fraction: f64| progress.report((coordinate as f64 + fraction) / width as f64);
                 make(coordinate, &mut column, &part);
                 column
@@ -95,11 +95,5 @@ impl Correlator for Prepared {
         expect_no_numbers(saved)?;
         self.step = step as usize;
         Ok(())
-    }
-}
-
-impl Drop for Prepared {
-    fn drop(&mut self) {
-        self.columns.iter_mut().for_each(Zeroize::zeroize);
     }
 }

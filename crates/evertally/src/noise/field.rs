@@ -11,7 +11,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 use zeroize::Zeroize;
 
-use super::keyed::{KeyedNoise, LaneTag};
+use super::keyed::{KeyedNoise, LaneTag, Tagger};
 use super::keystream::wipe;
 use super::real::Real;
 use super::white::WhiteNoise;
@@ -172,22 +172,23 @@ impl KeyedField {
     /// [`Error::BadParameter`] if two names have the same tag, because they would share their
     /// noise. With a million names this happens with probability below 2⁻⁴⁹.
     pub(crate) fn new<'a>(noise: KeyedNoise, names: impl IntoIterator<Item = &'a str>) -> Result<Self> {
-        let mut tagger = noise.tagger();
-        let tags: Vec<LaneTag> = names.into_iter().map(|name| tagger.tag(name.as_bytes())).collect();
-        check_tags(&tags)?;
-        Ok(Self { noise, tags })
+        Ok(Self { tags: distinct_tags(noise.tagger(), names)?, noise })
     }
 }
 
-/// Refuses tags of which two are equal.
-pub(super) fn check_tags(tags: &[LaneTag]) -> Result<()> {
+/// The tags of these names. Refuses names of which two have the same tag.
+pub(super) fn distinct_tags<'a>(
+    mut tagger: Tagger,
+    names: impl IntoIterator<Item = &'a str>,
+) -> Result<Vec<LaneTag>> {
+    let tags: Vec<LaneTag> = names.into_iter().map(|name| tagger.tag(name.as_bytes())).collect();
     let mut sorted: Vec<[u8; 11]> = tags.iter().map(|tag| tag.to_bytes()).collect();
     sorted.par_sort_unstable();
     if sorted.windows(2).any(|pair| pair[0] == pair[1]) {
         let expected = "with distinct tags, because two keys with one tag would share their noise (take another noise key)";
         return Err(Error::bad("keys", expected, "two with one tag"));
     }
-    Ok(())
+    Ok(tags)
 }
 
 /// Lanes or draws that one thread makes at a time.

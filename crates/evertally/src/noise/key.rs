@@ -155,6 +155,13 @@ impl NoiseKey {
     }
 }
 
+/// A copy of a key, for code that means to run the same noise again. Keys are not `Clone`, so that
+/// copies are deliberate.
+#[must_use]
+pub fn copy_of(key: &NoiseKey) -> NoiseKey {
+    NoiseKey(key.0)
+}
+
 impl fmt::Debug for NoiseKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("NoiseKey(..)")

@@ -34,8 +34,6 @@ mod key;
 mod keyed;
 mod keystream;
 mod law;
-#[cfg(test)]
-mod measure;
 mod portable;
 mod progress;
 mod real;
@@ -58,8 +56,8 @@ pub use cyclic::CyclicConvolver;
 pub(crate) use field::{KeyedField, SliceField};
 pub use field::{VectorField, WhiteField};
 #[doc(hidden)]
-pub use integer::{IntegerDraws, WindowDecay};
-pub use key::{NoiseKey, StreamKey};
+pub use integer::{IntegerLaw, IntegerNoise, WindowDecay};
+pub use key::{NoiseKey, StreamKey, copy_of};
 pub use keyed::{KeyedNoise, LaneTag, Tagger};
 pub use progress::Progress;
 pub use real::Real;

@@ -20,7 +20,7 @@ use crate::noise_name::{Layout, Purpose};
 use crate::plan::Plan;
 use crate::privacy::{Budget, NoiseKind, round_up};
 use crate::resolution::Resolution;
-use crate::spec::Shape;
+use crate::spec::{PlanSpec, Shape};
 use crate::workload::Workload;
 use crate::{Error, Result};
 
@@ -71,17 +71,11 @@ pub(crate) struct Exact {
 /// The choices that decide the exact path of a plan.
 pub(super) struct ExactRequest<'a> {
     pub(super) factorization: &'a dyn Factorization,
+    pub(super) spec: &'a PlanSpec,
     pub(super) budget: Budget,
-    pub(super) workload: Workload,
-    pub(super) shape: &'a Shape,
-    /// M.
-    pub(super) magnitude: f64,
-    /// The number of steps in which a person may take part.
-    pub(super) participations: u64,
     /// Δ for contributions of magnitude one, times the factor for replacement and the charge for
     /// the units of totals, rounded up.
     pub(super) sensitivity: f64,
-    pub(super) grid: Option<f64>,
 }
 
 impl Exact {
@@ -89,9 +83,9 @@ impl Exact {
     /// [`Error::Unsupported`] if the mechanism, the shape or the size of the noise allows no exact
     /// path.
     pub(super) fn new(request: &ExactRequest<'_>) -> Result<Self> {
-        let mechanism = request.factorization.mechanism();
+        let (mechanism, spec) = (request.factorization.mechanism(), request.spec);
         let refuse = |reason: &str| Error::unsupported(mechanism, reason);
-        if let Shape::Vector { .. } = request.shape {
+        if let Shape::Vector { .. } = spec.shape {
             return Err(refuse("vectors are released in floating point"));
         }
         let decoder = request
@@ -108,18 +102,18 @@ impl Exact {
             IntegerDecoder::Filter { .. } => FILTER_BITS,
             IntegerDecoder::Window { .. } => WINDOW_BITS,
         };
-        let reach = request.budget.noise_multiplier() * request.sensitivity * request.magnitude;
+        let magnitude = spec.contribution.magnitude();
+        let reach = request.budget.noise_multiplier() * request.sensitivity * magnitude;
         if !reach.is_normal() {
             return Err(refuse("the noise that it needs is outside the range of floating-point numbers"));
         }
-        let exponent =
-            (libm::ilogb(reach) - bits).min(libm::ilogb(request.magnitude) - MIN_CONTRIBUTION_BITS);
+        let exponent = (libm::ilogb(reach) - bits).min(libm::ilogb(magnitude) - MIN_CONTRIBUTION_BITS);
         // Releases, and their units, must be ordinary doubles.
         if !(-1000..=900).contains(&exponent) {
             return Err(refuse("its units are outside the range of floating-point numbers"));
         }
         let unit = Resolution::of_exponent(exponent);
-        if let Some(grid) = request.grid
+        if let Some(grid) = spec.grid
             && !(unit.value(unit.max_units()) / grid).is_finite()
         {
             let expected = "so large that the steps to the largest total can be counted";
@@ -127,13 +121,12 @@ impl Exact {
         }
         // Rounding the inputs lets a contribution move each of its lanes by one unit more than
         // declared. Decayed totals are finer.
-        let rounded_inputs = match request.workload {
+        let rounded_inputs = match spec.workload {
             Workload::Decay { .. } => 1.0,
-            _ => 1.0 + 2.0 * (request.shape.moved() as f64).sqrt() * unit.value(1) / request.magnitude,
+            _ => 1.0 + 2.0 * (spec.shape.moved() as f64).sqrt() * unit.value(1) / magnitude,
         };
-        let sensitivity = libm::scalbn(request.sensitivity * request.magnitude, -exponent)
-            * rounded_inputs
-            * (1.0 + NUMBERS);
+        let sensitivity =
+            libm::scalbn(request.sensitivity * magnitude, -exponent) * rounded_inputs * (1.0 + NUMBERS);
         let least_scale = request.budget.noise_multiplier() * sensitivity;
         let (rounding, largest) = request.roundings(&decoder, least_scale)?;
         let draws = request.factorization.draws() as f64 * request.touched();
@@ -151,10 +144,7 @@ impl Exact {
                 "over this horizon its roundings would cost more than a hundredth of the noise",
             ));
         }
-        let grid = match request.grid {
-            Some(grid) => grid,
-            None => default_grid(request.magnitude),
-        };
+        let grid = spec.grid.unwrap_or_else(|| default_grid(magnitude));
         Ok(Self { unit, noise_multiplier, total_variation, scale, grid })
     }
 }
@@ -194,14 +184,17 @@ impl ExactRequest<'_> {
             }
         };
         // Two streams of noise, and two totals if those are rounded at every step.
-        let totals = if let Workload::Decay { .. } = self.workload { 1.0 + 1e-6 } else { 0.0 };
+        let totals = if let Workload::Decay { .. } = self.spec.workload { 1.0 + 1e-6 } else { 0.0 };
         Ok((round_up((2.0 * rounding + totals) * amplification * self.touched().sqrt(), 1e-9), largest))
     }
 
     /// The number of lanes in which two neighbours may differ: each step of either may count for
     /// another key.
     fn touched(&self) -> f64 {
-        if let Shape::Scalar = self.shape { 1.0 } else { 2.0 * self.participations as f64 }
+        match self.spec.shape {
+            Shape::Scalar => 1.0,
+            _ => 2.0 * self.spec.participation.bounded(self.factorization.horizon()) as f64,
+        }
     }
 }
 

@@ -150,16 +150,8 @@ impl<'a> Planner<'a> {
         if !self.spec.prefers_exact() {
             return Ok(None);
         }
-        let exact = Exact::new(&ExactRequest {
-            factorization,
-            budget: self.budget,
-            workload: self.spec.workload,
-            shape: &self.shape,
-            magnitude: self.spec.contribution.magnitude(),
-            participations: self.participations(),
-            sensitivity,
-            grid: self.spec.grid,
-        });
+        let exact =
+            Exact::new(&ExactRequest { factorization, spec: self.spec, budget: self.budget, sensitivity });
         match exact {
             Err(Error::Unsupported { .. }) if !self.spec.insists_on_exact() => Ok(None),
             other => other.map(Some),

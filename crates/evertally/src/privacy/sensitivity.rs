@@ -40,14 +40,14 @@ pub(crate) fn round_up(x: f64, relative: f64) -> f64 {
 /// terms of sum s (Ogita, Rump and Oishi, "Accurate Sum and Dot Product", 2005). For terms of one
 /// sign, that is one unit in the last place up to n = 2²⁶, and a relative 2⁻⁴⁶ up to n = 2³⁰.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct CompensatedSum {
+pub struct CompensatedSum {
     sum: f64,
     lost: f64,
 }
 
 impl CompensatedSum {
     /// Adds one term.
-    pub(crate) fn add(&mut self, term: f64) {
+    pub fn add(&mut self, term: f64) {
         let sum = self.sum + term;
         // The smaller of the two operands has lost its low digits.
         self.lost +=
@@ -56,7 +56,8 @@ impl CompensatedSum {
     }
 
     /// The sum so far. An overflowed sum stays infinite instead of turning into NaN.
-    pub(crate) fn value(self) -> f64 {
+    #[must_use]
+    pub fn value(self) -> f64 {
         if self.sum.is_finite() { self.sum + self.lost } else { self.sum }
     }
 }

@@ -78,7 +78,6 @@ pub(crate) fn run() -> Outcome {
     for (name, section) in parts {
         document[name] = section.figures;
     }
-    println!("{text}");
     write_results("stream", &document, &text)
 }
 

@@ -7,16 +7,15 @@ use options::refusal;
 
 use super::shared::{aligned, delta_in_words};
 use crate::error::{CliError, Result};
-use crate::output::{Destination, json_line, write_whole_file};
+use crate::output::{Destination, JsonObject, write_whole_file};
 use crate::plot::{GameChart, PlotFormat, render};
 use crate::progress::with_progress;
 use evertally::privacy::NoiseKind;
-use evertally::{Horizon, Plan, Shape};
+use evertally::{Plan, Shape};
 use evertally_audit::{
-    Attack, Auditor, Clock, DEFAULT_STREAMS, Finding, Keys, Promise, Report, Settings, Verdict,
+    Attack, Auditor, Bound, Clock, DEFAULT_STREAMS, Finding, Keys, Promise, Report, Settings, Verdict,
     audit_admission, deployed_gates,
 };
-use serde::Serialize;
 use std::time::Instant;
 
 pub(crate) fn run(args: &AuditArgs) -> Result<()> {
@@ -80,90 +79,48 @@ struct Audited<'a> {
     grid: f64,
 }
 
-#[derive(Serialize)]
-struct AuditJson<'a> {
-    mechanism: String,
-    workload: String,
-    horizon: Horizon,
-    keys: Option<usize>,
-    open_keys: bool,
-    dim: Option<usize>,
-    epsilon: f64,
-    delta: f64,
-    neighbours: String,
-    runs: usize,
-    length: usize,
-    round: f64,
-    seed: Option<u64>,
-    false_alarm: f64,
-    passed: bool,
-    epsilon_at_least: Option<f64>,
-    confidence: Option<f64>,
-    power: Option<PowerJson>,
-    findings: Vec<FindingJson<'a>>,
-}
-
-/// The probability with which noise that is this many percent short is found.
-#[derive(Serialize)]
-struct PowerJson {
-    percent_short: f64,
-    probability: f64,
-}
-
-#[derive(Serialize)]
-struct FindingJson<'a> {
-    attack: String,
-    tried: &'a str,
-    measured: &'a str,
-    allowed: &'a str,
-    epsilon_at_least: Option<f64>,
-    confidence: Option<f64>,
-    verdict: String,
-}
-
-impl<'a> FindingJson<'a> {
-    fn of(finding: &'a Finding) -> Self {
-        Self {
-            attack: finding.attack.to_string(),
-            tried: &finding.tried,
-            measured: &finding.measured,
-            allowed: &finding.allowed,
-            epsilon_at_least: finding.bound.map(|bound| bound.epsilon),
-            confidence: finding.bound.map(|bound| bound.confidence),
-            verdict: finding.verdict.to_string().to_lowercase(),
-        }
-    }
-}
-
 impl Audited<'_> {
     /// The findings as JSON. Other programs rely on exactly these fields.
     fn json(&self, report: &Report) -> Result<String> {
-        let bound = report.bound().map(|(_, bound)| bound);
-        let whole = AuditJson {
-            mechanism: self.plan.mechanism().to_string(),
-            workload: self.plan.workload().to_string(),
-            horizon: self.args.planning.horizon,
-            keys: self.args.planning.group_count,
-            open_keys: self.args.open_groups,
-            dim: self.args.planning.dim,
-            epsilon: report.epsilon,
-            delta: report.delta,
-            neighbours: self.plan.neighbours().to_string(),
-            runs: self.runs,
-            length: self.length,
-            round: self.grid,
-            seed: self.args.seed,
-            false_alarm: report.false_alarm,
-            passed: report.passed(),
-            epsilon_at_least: bound.map(|bound| bound.epsilon),
-            confidence: bound.map(|bound| bound.confidence),
-            power: report.power.map(|power| PowerJson {
-                percent_short: power.percent_short(),
-                probability: power.probability,
-            }),
-            findings: report.findings.iter().map(FindingJson::of).collect(),
+        let bounded = |object: JsonObject, bound: Option<Bound>| {
+            object
+                .with("epsilon_at_least", bound.map(|bound| bound.epsilon))
+                .with("confidence", bound.map(|bound| bound.confidence))
         };
-        json_line(&whole)
+        let finding = |finding: &Finding| {
+            let tried = JsonObject::default()
+                .with("attack", finding.attack.to_string())
+                .with("tried", &finding.tried)
+                .with("measured", &finding.measured)
+                .with("allowed", &finding.allowed);
+            bounded(tried, finding.bound).with("verdict", finding.verdict.to_string().to_lowercase())
+        };
+        // The probability with which noise that is this many percent short is found.
+        let power = report.power.map(|power| {
+            JsonObject::default()
+                .with("percent_short", power.percent_short())
+                .with("probability", power.probability)
+        });
+        let whole = JsonObject::default()
+            .with("mechanism", self.plan.mechanism().to_string())
+            .with("workload", self.plan.workload().to_string())
+            .with("horizon", self.args.planning.horizon)
+            .with("keys", self.args.planning.group_count)
+            .with("open_keys", self.args.open_groups)
+            .with("dim", self.args.planning.dim)
+            .with("epsilon", report.epsilon)
+            .with("delta", report.delta)
+            .with("neighbours", self.plan.neighbours().to_string())
+            .with("runs", self.runs)
+            .with("length", self.length)
+            .with("round", self.grid)
+            .with("seed", self.args.seed)
+            .with("false_alarm", report.false_alarm)
+            .with("passed", report.passed());
+        bounded(whole, report.bound().map(|(_, bound)| bound))
+            .with("power", power)
+            .with("findings", report.findings.iter().map(finding).collect::<Vec<_>>())
+            .line()
     }
 
     /// The findings as a table, one line per attack.
@@ -182,7 +139,7 @@ impl Audited<'_> {
         };
         let rows: Vec<_> =
             std::iter::once(head.map(str::to_owned)).chain(report.findings.iter().map(row)).collect();
-        format!("{}\n{}\n{}", self.summary(), aligned(&rows, 5), closing(report))
+        format!("{}\n{}\n{}", self.summary(), aligned(&rows, 0..5), closing(report))
     }
 
     fn summary(&self) -> String {

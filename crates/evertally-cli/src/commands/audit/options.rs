@@ -5,7 +5,7 @@ use crate::error::{CliError, Result};
 use crate::mechanism;
 use clap::Args;
 use evertally::{Plan, PlanSpec, Shape};
-use evertally_audit::{CounterSubject, OpenKeysSubject, Subject, VectorSubject};
+use evertally_audit::{CounterSubject, OpenKeysSubject, Subject};
 use std::path::PathBuf;
 
 /// Vectors that are longer take too long to audit.
@@ -132,9 +132,6 @@ impl AuditArgs {
                 let names = self.planning.group_names()?;
                 Box::new(OpenKeysSubject::new(plan, names)?.rounded_to(rounded_to).map_err(refuse)?)
             }
-            Shape::Vector { .. } => {
-                Box::new(VectorSubject::new(plan)?.rounded_to(rounded_to).map_err(refuse)?)
-            }
             _ => Box::new(CounterSubject::new(plan)?.rounded_to(rounded_to).map_err(refuse)?),
         })
     }
@@ -159,19 +156,15 @@ impl AuditArgs {
 /// An error about the audit's own parameters, in the words of the command line. If nothing was
 /// rounded, the grid is that of the plan.
 pub(super) fn refusal(error: evertally::Error, rounded_to: f64) -> CliError {
-    let option = match &error {
-        evertally::Error::BadParameter { name: "grid", .. } if rounded_to == 0.0 => "--grid",
-        evertally::Error::BadParameter { name: "grid", .. } => "--round-to",
-        evertally::Error::BadParameter { name: "runs", .. } => "--runs",
-        evertally::Error::BadParameter { name: "power", .. } => "--power",
-        evertally::Error::BadParameter { name: "length", .. } => "--length",
-        evertally::Error::BadParameter { name: "false_alarm", .. } => "--false-alarm",
+    let evertally::Error::BadParameter { name, expected, got } = &error else { return error.into() };
+    let option = match *name {
+        "grid" if rounded_to == 0.0 => "--grid",
+        "grid" => "--round-to",
+        "runs" => "--runs",
+        "power" => "--power",
+        "length" => "--length",
+        "false_alarm" => "--false-alarm",
         _ => return error.into(),
     };
-    match error {
-        evertally::Error::BadParameter { expected, got, .. } => {
-            CliError::bad(format!("{option}: expected {expected}, got {got}"))
-        }
-        other => other.into(),
-    }
+    CliError::bad(format!("{option}: expected {expected}, got {got}"))
 }

@@ -1,7 +1,7 @@
 //! `evertally budget show`: what was spent, by which run, and what is left.
 
 use crate::budget_file::{self, Account, BudgetFile};
-use crate::commands::shared::delta_in_words;
+use crate::commands::shared::{aligned, delta_in_words};
 use crate::error::{Result, name_of};
 use crate::output::{Destination, json_line};
 use clap::Args;
@@ -199,7 +199,7 @@ fn account(view: &View) -> String {
     if view.runs.is_empty() {
         text.push_str("nothing was spent\n");
     } else {
-        text.push_str(&table(&rows));
+        text.push_str(&aligned(&rows, 1..3));
     }
     for bar in &view.bars {
         text.push_str(&drawn(bar));
@@ -247,18 +247,6 @@ fn drawn(bar: &Bar) -> String {
     let (full, empty) = ("█".repeat(full), "░".repeat(BAR - full));
     let (what, spent, whole) = (&bar.what, digits(bar.spent), digits(whole));
     format!("{full}{empty} {:.1} %: {what} = {spent} of {whole} is spent\n", 100.0 * share)
-}
-
-/// Aligned columns. The last two are right-aligned.
-fn table(rows: &[[String; 5]]) -> String {
-    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or_default();
-    let widths: [usize; 5] = std::array::from_fn(width);
-    let mut text = String::new();
-    for [number, time, run, rho, epsilon] in rows {
-        let [a, b, c, d, e] = widths;
-        text.push_str(&format!("{number:>a$}  {time:<b$}  {run:<c$}  {rho:>d$}  {epsilon:>e$}\n"));
-    }
-    text
 }
 
 fn epsilon(amount: &Amount) -> String {

@@ -9,9 +9,10 @@ use evertally_stream::{Error as StreamError, Event, Outcome, time};
 
 /// Refuses an input whose keys, persons or ids are in a column that cannot hold names. The types of
 /// columns are public, so this is decided before a row is read.
-pub(super) fn check_name_columns(task: &Task, reader: &dyn RowReader) -> Result<()> {
-    let others = [&task.time, &task.value].into_iter().flatten().count();
-    let names = [("--group-by", &task.key), ("--person", &task.person), ("--id", &task.id)];
+pub(super) fn check_name_columns(task: &Task<'_>, reader: &dyn RowReader) -> Result<()> {
+    let others = [&task.args.time, &task.args.value].into_iter().flatten().count();
+    let names =
+        [("--group-by", &task.args.group_by), ("--person", &task.args.person), ("--id", &task.args.id)];
     let given = names.into_iter().filter_map(|(option, column)| Some((option, column.as_ref()?)));
     for (index, (option, column)) in given.enumerate() {
         if !reader.holds_names(others + index) {
@@ -26,14 +27,14 @@ pub(super) fn check_name_columns(task: &Task, reader: &dyn RowReader) -> Result<
 
 /// One row as an event. The order of the columns here is that of [`Task::columns`].
 pub(super) struct EventRow<'a> {
-    task: &'a Task,
+    task: &'a Task<'a>,
     unit: &'static str,
     row: Row,
 }
 
 impl<'a> EventRow<'a> {
     /// A row that is not read yet. The unit is what the input counts: lines or rows.
-    pub(super) fn new(task: &'a Task, unit: &'static str) -> Self {
+    pub(super) fn new(task: &'a Task<'a>, unit: &'static str) -> Self {
         Self { task, unit, row: Row::for_columns(&task.columns()) }
     }
 
@@ -47,10 +48,10 @@ impl<'a> EventRow<'a> {
         let place = |column: &str| place(&task.source, unit, line, column);
         let mut event = Event::default();
         let mut cells = self.row.cells.iter_mut();
-        if let (Some(column), Some(cell)) = (&task.time, cells.next()) {
+        if let (Some(column), Some(cell)) = (&task.args.time, cells.next()) {
             event.time = cell.as_time().ok_or_else(|| expected(&place(column), time::EXPECTED, cell))?;
         }
-        if let Some(column) = &task.value {
+        if let Some(column) = &task.args.value {
             let cell = cells.next();
             let value = cell.as_ref().and_then(|cell| cell.as_value());
             event.value = Some(value.ok_or_else(|| {
@@ -58,9 +59,9 @@ impl<'a> EventRow<'a> {
             })?);
         }
         let mut name = |wanted: bool| if wanted { cells.next().and_then(Cell::make_name) } else { None };
-        event.key = name(task.key.is_some());
-        event.person = name(task.person.is_some());
-        event.id = name(task.id.is_some());
+        event.key = name(task.args.group_by.is_some());
+        event.person = name(task.args.person.is_some());
+        event.id = name(task.args.id.is_some());
         Ok(event)
     }
 
@@ -74,7 +75,7 @@ impl<'a> EventRow<'a> {
     fn refused(&self, error: &StreamError) -> CliError {
         let task = self.task;
         let is_outside = matches!(error, StreamError::OutsideRange { .. });
-        let place = self.place(if is_outside { task.time.as_ref() } else { task.value.as_ref() });
+        let place = self.place(if is_outside { task.args.time.as_ref() } else { task.args.value.as_ref() });
         let Some(buckets) = task.buckets().filter(|_| is_outside) else {
             return CliError::bad(format!("{place}: {error}"));
         };
@@ -86,7 +87,7 @@ impl<'a> EventRow<'a> {
 
     /// The error for an event without a person.
     fn unnamed(&self) -> CliError {
-        let place = self.place(self.task.person.as_ref());
+        let place = self.place(self.task.args.person.as_ref());
         CliError::bad(format!(
             "{place}: expected a person (--unnamed drop leaves such events out), got nothing"
         ))
@@ -96,20 +97,19 @@ impl<'a> EventRow<'a> {
 /// The events that did not count, as far as the operator may know. A kind that others may see while
 /// the program runs is reported once and without a number.
 pub(super) struct LeftOut<'a> {
-    task: &'a Task,
+    task: &'a Task<'a>,
     is_following: bool,
-    outside: bool,
-    late: bool,
-    early: bool,
+    /// The warnings that were given.
+    told: Vec<&'static str>,
     unnamed: u64,
 }
 
 impl<'a> LeftOut<'a> {
-    pub(super) fn new(task: &'a Task) -> Self {
-        Self { task, is_following: false, outside: false, late: false, early: false, unnamed: 0 }
+    pub(super) fn new(task: &'a Task<'a>) -> Self {
+        Self { task, is_following: false, told: Vec::new(), unnamed: 0 }
     }
 
-    pub(super) fn while_following(task: &'a Task) -> Self {
+    pub(super) fn while_following(task: &'a Task<'a>) -> Self {
         Self { is_following: true, ..Self::new(task) }
     }
 
@@ -134,21 +134,25 @@ impl<'a> LeftOut<'a> {
                 self.unnamed += 1;
             }
             // No count: the number of late events is private, and so is their content.
-            Ok(Some(Outcome::Late)) => tell_once(
-                &mut self.late,
+            Ok(Some(Outcome::Late)) => self.tell_once(
                 "warning: an event came after its step was released and was dropped, as will be others",
             ),
-            Ok(Some(Outcome::Early)) => tell_once(
-                &mut self.early,
+            Ok(Some(Outcome::Early)) => self.tell_once(
                 "warning: an event from further in the future than --lag was dropped, as will be others",
             ),
-            Err(StreamError::OutsideRange { .. }) if self.task.outside == Outside::Drop => tell_once(
-                &mut self.outside,
-                "warning: an event outside the declared range was dropped, as will be others",
-            ),
+            Err(StreamError::OutsideRange { .. }) if self.task.args.outside == Outside::Drop => {
+                self.tell_once("warning: an event outside the declared range was dropped, as will be others");
+            }
             Err(error) => return Err(row.refused(&error)),
         }
         Ok(())
+    }
+
+    fn tell_once(&mut self, warning: &'static str) {
+        if !self.told.contains(&warning) {
+            self.told.push(warning);
+            tell(warning);
+        }
     }
 
     /// Reports at the end how many events named nobody.
@@ -160,11 +164,5 @@ impl<'a> LeftOut<'a> {
                 "warning: {count} events name no person and were left out; --unnamed refuse stops instead"
             )),
         }
-    }
-}
-
-fn tell_once(told: &mut bool, message: &str) {
-    if !std::mem::replace(told, true) {
-        tell(message);
     }
 }

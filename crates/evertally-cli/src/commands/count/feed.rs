@@ -4,22 +4,19 @@ use super::events::{EventRow, LeftOut};
 use super::release::Releaser;
 use super::task::Task;
 use crate::error::{CliError, Result};
-use crate::input::{EXPECTED_VALUE, Row, RowReader, expected, place};
+use crate::input::{EXPECTED_VALUE, ROWS_BETWEEN_UPDATES, RowReader, each_row, expected, place};
 use crate::progress::Progress;
 use evertally_stream::{
     Buckets, ClosedStep, Error as StreamError, Follow, Gather, GatheredSteps, Rows, Side,
 };
 
-/// The number of rows between two updates of the progress bar.
-const ROWS_BETWEEN_UPDATES: u64 = 4096;
-
 /// Gathers every event of a finished input, in any order.
 pub(super) fn gather_events(
-    task: &Task,
+    task: &Task<'_>,
     buckets: Buckets,
     reader: &mut dyn RowReader,
 ) -> Result<GatheredSteps> {
-    let mut gather = Gather::new(buckets, task.rules()?, task.memory_limit())?;
+    let mut gather = Gather::new(buckets, task.rules(), task.memory_limit())?;
     let mut left_out = LeftOut::new(task);
     let mut rows = EventRows::new(task, reader, "reading");
     while rows.read()? {
@@ -33,7 +30,7 @@ pub(super) fn gather_events(
 /// Passes on every event of a finished input in its order.
 #[cfg(test)]
 pub(super) fn each_event(
-    task: &Task,
+    task: &Task<'_>,
     reader: &mut dyn RowReader,
     mut take: impl FnMut(&evertally_stream::Event<'_>),
 ) -> Result<()> {
@@ -47,12 +44,12 @@ pub(super) fn each_event(
 /// Releases each bucket as soon as an event has moved past it. The end of the input closes the
 /// remaining buckets. Their number was declared, so no event decides it.
 pub(super) fn follow_events(
-    task: &Task,
+    task: &Task<'_>,
     buckets: Buckets,
     reader: &mut dyn RowReader,
     releaser: &mut Releaser<'_>,
 ) -> Result<()> {
-    let mut follow = Follow::new(buckets, task.rules()?);
+    let mut follow = Follow::new(buckets, task.rules());
     let mut left_out = LeftOut::while_following(task);
     let mut rows = EventRows::new(task, reader, "following");
     while rows.read()? {
@@ -66,7 +63,7 @@ pub(super) fn follow_events(
                 // Time has moved past the declared range, so every bucket in it is over. An event
                 // that cannot count moves no time.
                 let is_over =
-                    error == StreamError::OutsideRange { side: Side::After } && follow.may_count(&event);
+                    error == StreamError::OutsideRange { side: Side::After } && follow.would_count(&event);
                 left_out.note(Err(error), &rows.row)?;
                 if is_over {
                     break;
@@ -80,7 +77,7 @@ pub(super) fn follow_events(
 
 /// Releases each row as a step, as soon as it is read. Declared steps without a row are zero.
 pub(super) fn follow_rows(
-    task: &Task,
+    task: &Task<'_>,
     reader: &mut dyn RowReader,
     releaser: &mut Releaser<'_>,
 ) -> Result<()> {
@@ -96,7 +93,7 @@ pub(super) fn follow_rows(
 /// Declared steps without a row are zero. If no number was declared, the number of rows is public.
 /// Returns the number of steps, the steps that were read, and the rest.
 pub(super) fn read_rows(
-    task: &Task,
+    task: &Task<'_>,
     reader: &mut dyn RowReader,
 ) -> Result<(u64, Vec<ClosedStep>, impl Iterator<Item = ClosedStep> + use<>)> {
     let mut rows = Rows::new(task.declared_rows(), task.clamp)?;
@@ -117,26 +114,18 @@ pub(super) fn read_rows(
 
 /// Passes on the value of each row. The inner result is the writer's, the outer one the stream's.
 fn each_row_value(
-    task: &Task,
+    task: &Task<'_>,
     reader: &mut dyn RowReader,
     mut take: impl FnMut(f64) -> std::result::Result<Result<()>, StreamError>,
 ) -> Result<()> {
     let columns = task.columns();
     let column = columns.first().map_or("", String::as_str);
-    let mut progress = Progress::new("reading");
-    let mut row = Row::for_columns(&columns);
-    let mut count: u64 = 0;
-    while reader.read(&mut row)? {
-        count += 1;
-        if count.is_multiple_of(ROWS_BETWEEN_UPDATES) {
-            progress.update(reader.fraction_read());
-        }
+    each_row(&columns, reader, Some("reading"), |unit, row| {
         let cell = &row.cells[0];
-        let place = || place(&task.source, reader.unit(), row.line, column);
+        let place = || place(&task.source, unit, row.line, column);
         let value = cell.as_value().ok_or_else(|| expected(&place(), EXPECTED_VALUE, cell))?;
-        take(value).map_err(|error| CliError::bad(format!("{}: {error}", place())))??;
-    }
-    Ok(())
+        take(value).map_err(|error| CliError::bad(format!("{}: {error}", place())))?
+    })
 }
 
 /// The rows of an input as events, one after another.
@@ -148,7 +137,7 @@ struct EventRows<'a> {
 }
 
 impl<'a> EventRows<'a> {
-    fn new(task: &'a Task, reader: &'a mut dyn RowReader, label: &'static str) -> Self {
+    fn new(task: &'a Task<'a>, reader: &'a mut dyn RowReader, label: &'static str) -> Self {
         let row = EventRow::new(task, reader.unit());
         Self { row, reader, progress: Progress::new(label), count: 0 }
     }

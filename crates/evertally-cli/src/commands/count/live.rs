@@ -15,14 +15,14 @@ use std::time::Duration;
 const MAX_WAIT: Duration = Duration::from_secs(1);
 
 /// The open buckets, if the clock closes buckets.
-pub(super) fn clocked(task: &Task, buckets: Buckets) -> Result<Option<Clocked>> {
-    let open = |lag| Ok(Clocked::new(buckets, task.rules()?, lag, task.memory_limit())?);
+pub(super) fn clocked(task: &Task<'_>, buckets: Buckets) -> Result<Option<Clocked>> {
+    let open = |lag| Ok(Clocked::new(buckets, task.rules(), lag, task.memory_limit())?);
     task.lag.map(open).transpose()
 }
 
 /// Releases each bucket when the clock says so, until the last one is closed or the input ends.
 pub(super) fn follow_by_clock(
-    task: &Task,
+    task: &Task<'_>,
     live: Clocked,
     reader: Box<dyn RowReader>,
     releaser: &mut Releaser<'_>,

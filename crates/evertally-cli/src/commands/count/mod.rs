@@ -41,7 +41,7 @@ pub(crate) fn run(args: &CountArgs) -> Result<()> {
     if task.bounds_persons {
         args.budget_file.refuse_events()?;
     }
-    let charge = args.budget_file.charge("count", &args.file, task.unit().name(), task.spec.neighbours)?;
+    let charge = args.budget_file.charge("count", &args.file, task.unit(), task.spec.neighbours)?;
     if let Some(charge) = &charge {
         charge.check(task.spec.budget.budget()?, key.tag())?;
     }

@@ -1,7 +1,7 @@
 //! Turns closed steps into estimates, writes them and keeps them for the plot.
 
 use super::options::Unnamed;
-use super::task::{ProtectedUnit, Steps, Task};
+use super::task::{Steps, Task};
 use super::truth::TruthNotPrivate;
 use crate::budget_file::{BudgetReceipt, Charge};
 use crate::commands::shared::delta_in_words;
@@ -26,7 +26,7 @@ pub(super) enum Input<'a> {
 }
 
 pub(super) struct Releaser<'a> {
-    task: &'a Task,
+    task: &'a Task<'a>,
     running: Running,
     watch: Watch,
     mechanism: String,
@@ -64,7 +64,7 @@ impl<'a> Releaser<'a> {
     /// Starts a run whose input is already read: admits it, charges for the run, and starts the output
     /// with its header.
     pub(super) fn start(
-        task: &'a Task,
+        task: &'a Task<'a>,
         prepared: Prepared,
         start: Start,
         input: &Input<'_>,
@@ -81,26 +81,26 @@ impl<'a> Releaser<'a> {
     /// Starts a run whose input is still to come. The first steps that close are admitted and paid
     /// for before there is an output.
     pub(super) fn wait(
-        task: &'a Task,
+        task: &'a Task<'a>,
         prepared: Prepared,
         start: Start,
         path: Option<PathBuf>,
     ) -> Result<Self> {
         let mut header = Header::new();
         prepared.describe(&mut header);
-        describe(task, prepared.horizon(), &mut header);
+        describe(task, prepared.plan.horizon(), &mut header);
         let waiting = Waiting {
             header,
-            payment: start.charge.map(|charge| (charge, prepared.spend())),
+            payment: start.charge.map(|charge| (charge, prepared.plan.spend())),
             format: start.format,
             shape: Shape { timed: task.buckets().is_some(), keyed: task.keys.is_some() },
             path,
         };
         let width = task.keys.as_ref().map_or(1, |keys| keys.names().len());
-        let (key, watch) = start.key.watched(&prepared.noise_name())?;
+        let (key, watch) = start.key.watched(&prepared.plan.noise_name())?;
         Ok(Self {
             task,
-            mechanism: prepared.mechanism_name(),
+            mechanism: prepared.plan.mechanism().to_string(),
             running: prepared.start(key)?,
             watch: watch.for_keys(task.keys.as_ref()),
             output: Output::Waiting(Box::new(waiting)),
@@ -183,12 +183,10 @@ impl<'a> Releaser<'a> {
             }
             self.admit(&steps)?;
             steps.iter().try_for_each(|step| self.release_one(step))?;
-            self.flush()?;
+            if let Output::Writing(writer) = &mut self.output {
+                writer.flush()?;
+            }
         }
-    }
-
-    fn flush(&mut self) -> Result<()> {
-        if let Output::Writing(writer) = &mut self.output { writer.flush() } else { Ok(()) }
     }
 
     /// Completes the output and returns the series to draw.
@@ -215,7 +213,7 @@ impl<'a> Releaser<'a> {
 }
 
 /// The facts that the command line adds to the header.
-fn describe(task: &Task, horizon: u64, header: &mut Header) {
+fn describe(task: &Task<'_>, horizon: u64, header: &mut Header) {
     let (epsilon, delta) = task.budget();
     header.record("epsilon", epsilon);
     header.record("delta", delta);
@@ -224,7 +222,7 @@ fn describe(task: &Task, horizon: u64, header: &mut Header) {
     header.record("calibration", calibration);
     let bound = task.spec.participation;
     let (steps, gap) = (bound.max_steps(), bound.min_gap());
-    let participation = match (task.bounds_persons, &task.person) {
+    let participation = match (task.bounds_persons, &task.args.person) {
         (false, _) => "one step".to_owned(),
         (true, Some(_)) => format!("one person in at most {steps} steps at least {gap} apart, enforced"),
         (true, None) => format!("at most {steps} steps at least {gap} apart, declared and not enforced"),
@@ -250,7 +248,7 @@ fn describe(task: &Task, horizon: u64, header: &mut Header) {
         Steps::Buckets(buckets) => {
             header.record("from", time::format(buckets.start_of(0)).unwrap_or_default());
             header.record("every", buckets.every().to_string());
-            if task.has_until {
+            if task.args.until.is_some() {
                 header.record("until", time::format(buckets.start_of(buckets.steps())).unwrap_or_default());
             }
             if let Some(lag) = task.lag {
@@ -263,57 +261,52 @@ fn describe(task: &Task, horizon: u64, header: &mut Header) {
         Steps::Rows(Some(_)) => header.record("steps", "one row each, their number declared"),
         Steps::Rows(None) => header.record("steps", "one row each, their number taken as public"),
     }
-    if let (Some(column), Some(keys)) = (&task.key, &task.keys) {
+    if let (Some(column), Some(keys)) = (&task.args.group_by, &task.keys) {
         header.record("key_column", column.clone());
         header.record("keys", keys.names().to_vec());
     }
-    header.record("post_processing", post_processing_words(task));
-    let interval = if task.post_processing.is_identity() {
-        "95 %"
+    let post = &task.post_processing;
+    let (applied, interval) = if post.is_identity() {
+        ("none".to_owned(), "95 %")
     } else {
-        "95 %, of the estimate before post-processing, widened to hold the one after"
+        let interval = "95 %, of the estimate before post-processing, widened to hold the one after";
+        (post.names().join(","), interval)
     };
+    header.record("post_processing", applied);
     header.record("interval", interval);
 }
 
 /// Who or what the budget protects.
-fn unit_in_words(task: &Task) -> &'static str {
-    match (task.unit(), &task.steps, &task.id) {
-        (ProtectedUnit::Person, Steps::Buckets(_), _) => "one person with all of their events",
-        (ProtectedUnit::Person, Steps::Rows(_), _) => {
+fn unit_in_words(task: &Task<'_>) -> &'static str {
+    match (task.bounds_persons, &task.steps, &task.args.id) {
+        (true, Steps::Buckets(_), _) => "one person with all of their events",
+        (true, Steps::Rows(_), _) => {
             "one person, who changes each of their rows by no more than the contribution"
         }
-        (ProtectedUnit::Event, _, Some(_)) => "one event with all rows of the same id",
-        (ProtectedUnit::Event, Steps::Buckets(_), None) => "one event",
-        (ProtectedUnit::Event, Steps::Rows(_), None) => {
-            "one event, which changes its row by no more than the contribution"
-        }
+        (false, _, Some(_)) => "one event with all rows of the same id",
+        (false, Steps::Buckets(_), None) => "one event",
+        (false, Steps::Rows(_), None) => "one event, which changes its row by no more than the contribution",
     }
 }
 
-fn post_processing_words(task: &Task) -> String {
-    let post = &task.post_processing;
-    if post.is_identity() { "none".to_owned() } else { post.names().join(",") }
-}
-
-fn title(task: &Task) -> String {
+fn title(task: &Task<'_>) -> String {
     let what = match task.spec.workload {
         Workload::PrefixSum => "Private running total",
         Workload::SlidingWindow { .. } => "Private sliding-window total",
         _ => "Private decayed total",
     };
-    let of = match (&task.value, Path::new(&task.source).file_stem().and_then(|stem| stem.to_str())) {
+    let of = match (&task.args.value, Path::new(&task.source).file_stem().and_then(|stem| stem.to_str())) {
         (Some(value), Some(source)) => format!(" of {value} in {source}"),
         (None, Some(source)) => format!(" of {source}"),
         (_, None) => String::new(),
     };
-    let by = task.key.as_ref().map(|key| format!(" by {key}")).unwrap_or_default();
+    let by = task.args.group_by.as_ref().map(|key| format!(" by {key}")).unwrap_or_default();
     format!("{what}{of}{by}")
 }
 
-fn subtitle(task: &Task, mechanism: &str) -> String {
+fn subtitle(task: &Task<'_>, mechanism: &str) -> String {
     let every = task.buckets().map(|buckets| format!(" · every {}", buckets.every())).unwrap_or_default();
-    let unit = task.unit().name();
+    let unit = task.unit();
     let (epsilon, delta) = task.budget();
     let delta = delta_in_words(delta);
     format!("ε = {epsilon}, δ = {delta} for one {unit} ({}) · {mechanism}{every}", task.spec.neighbours)

@@ -1,15 +1,14 @@
 //! The options, parsed and checked, with nothing left to decide.
 
-use super::options::{CountArgs, Outside, Unnamed};
+use super::options::{CountArgs, Unnamed};
 use crate::budget_file::{EVENT, PERSON};
 use crate::commands::shared::{participation, plan_spec};
 use crate::error::{CliError, Result, shown};
 use crate::input::BYTE_ORDER_MARK;
 use evertally::post::PostProcess;
-use evertally::{Contribution, Horizon, PlanSpec, Shape, Workload};
+use evertally::{Contribution, Horizon, Participation, PlanSpec, Shape, Workload};
 use evertally_stream::{
-    BucketLength, Buckets, Clamp, Closing, Columns, Definition, KeySet, OTHER, ParticipationLimits,
-    Precedence, Rules, time,
+    BucketLength, Buckets, Clamp, Closing, Columns, Definition, KeySet, OTHER, Precedence, Rules, time,
 };
 use std::path::Path;
 
@@ -27,42 +26,16 @@ pub(super) enum Steps {
     Rows(Option<u64>),
 }
 
-/// What the budget of a run protects.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum ProtectedUnit {
-    Event,
-    Person,
-}
-
-impl ProtectedUnit {
-    /// Its name in budget files.
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::Event => EVENT,
-            Self::Person => PERSON,
-        }
-    }
-}
-
-pub(super) struct Task {
+pub(super) struct Task<'a> {
+    pub(super) args: &'a CountArgs,
     pub(super) source: String,
     pub(super) steps: Steps,
     /// How far the clock is ahead of the bucket that it closes, if the clock closes buckets.
     pub(super) lag: Option<BucketLength>,
-    /// Whether `--until` ends the range of time.
-    pub(super) has_until: bool,
-    /// Whether steps are released as they close.
-    is_followed: bool,
-    pub(super) time: Option<String>,
-    pub(super) value: Option<String>,
-    pub(super) key: Option<String>,
-    pub(super) person: Option<String>,
     /// What happens to events without a person, if persons are bounded.
     pub(super) unnamed: Option<Unnamed>,
-    pub(super) id: Option<String>,
     pub(super) clamp: Option<Clamp>,
     pub(super) keys: Option<KeySet>,
-    pub(super) outside: Outside,
     /// The choices of the plan. See [`Task::horizon`] for rows whose number was not declared.
     pub(super) spec: PlanSpec,
     /// Whether the steps of a person are bounded, by the participation of the plan.
@@ -70,8 +43,8 @@ pub(super) struct Task {
     pub(super) post_processing: PostProcess,
 }
 
-impl Task {
-    pub(super) fn from_args(args: &CountArgs) -> Result<Self> {
+impl<'a> Task<'a> {
+    pub(super) fn from_args(args: &'a CountArgs) -> Result<Self> {
         let steps = steps_of(args)?;
         let timed = matches!(steps, Steps::Buckets(_));
         let clamp = args.clamp.as_deref().map(parse_clamp).transpose()?;
@@ -104,20 +77,13 @@ impl Task {
             ));
         }
         let mut task = Self {
+            args,
             source: crate::error::name_of(&args.file),
             steps,
             lag: args.lag.as_deref().map(parse_lag).transpose()?,
-            has_until: args.until.is_some(),
-            is_followed: args.follow,
-            time: args.time.clone(),
-            value: args.value.clone(),
-            key: args.group_by.clone(),
-            person: args.person.clone(),
             unnamed: args.person.as_ref().map(|_| args.unnamed.unwrap_or(Unnamed::Drop)),
-            id: args.id.clone(),
             clamp,
             keys: args.groups.as_deref().map(declared_keys).transpose()?,
-            outside: args.outside,
             spec,
             bounds_persons: participation.is_some(),
             post_processing: post_processing(args),
@@ -186,8 +152,8 @@ impl Task {
 
     /// What the budget protects: a person if the steps of persons are bounded, whether the bound is
     /// enforced or declared, otherwise an event. Budget files, headers and plots say the same.
-    pub(super) fn unit(&self) -> ProtectedUnit {
-        if self.bounds_persons { ProtectedUnit::Person } else { ProtectedUnit::Event }
+    pub(super) fn unit(&self) -> &'static str {
+        if self.bounds_persons { PERSON } else { EVENT }
     }
 
     /// What is counted. It is part of the noise's name, so runs that count anything differently share
@@ -195,51 +161,43 @@ impl Task {
     pub(super) fn definition(&self) -> Definition<'_> {
         Definition {
             columns: Columns {
-                time: self.time.as_deref(),
-                value: self.value.as_deref(),
-                key: self.key.as_deref(),
-                person: self.person.as_deref(),
-                id: self.id.as_deref(),
+                time: self.args.time.as_deref(),
+                value: self.args.value.as_deref(),
+                key: self.args.group_by.as_deref(),
+                person: self.args.person.as_deref(),
+                id: self.args.id.as_deref(),
             },
             buckets: self.buckets().map(|buckets| (buckets.start_of(0), buckets.every())),
-            closing: match (self.lag, self.is_followed) {
+            closing: match (self.lag, self.args.follow) {
                 (Some(lag), _) => Closing::ByTheClock { lag_micros: lag.micros() },
                 (None, true) => Closing::ByLaterEvents,
                 (None, false) => Closing::AtTheEnd,
             },
             clamp: self.clamp,
-            bound: self.enforced_bound(),
+            bound: self.enforced_bound().map(|bound| (bound.max_steps(), bound.min_gap())),
             precedence: Precedence::Time,
         }
     }
 
     /// The most steps of a person and the least gap between them, if events name persons.
-    fn enforced_bound(&self) -> Option<(u64, u64)> {
-        let bound = self.spec.participation;
-        (self.bounds_persons && self.person.is_some()).then(|| (bound.max_steps(), bound.min_gap()))
+    fn enforced_bound(&self) -> Option<Participation> {
+        (self.bounds_persons && self.args.person.is_some()).then_some(self.spec.participation)
     }
 
-    /// The columns to read. Their order is known to [`super::feed`] alone.
+    /// The columns to read. Their order is known to [`super::events`] alone.
     pub(super) fn columns(&self) -> Vec<String> {
-        [&self.time, &self.value, &self.key, &self.person, &self.id].into_iter().flatten().cloned().collect()
+        let CountArgs { time, value, group_by, person, id, .. } = self.args;
+        [time, value, group_by, person, id].into_iter().flatten().cloned().collect()
     }
 
     /// The rules under which an event counts.
-    pub(super) fn rules(&self) -> Result<Rules> {
-        let mut rules = Rules::new();
-        if let Some(keys) = &self.keys {
-            rules = rules.keys(keys.clone());
+    pub(super) fn rules(&self) -> Rules {
+        Rules {
+            keys: self.keys.clone(),
+            clamp: self.clamp,
+            limits: self.enforced_bound(),
+            has_ids: self.args.id.is_some(),
         }
-        if let Some(clamp) = self.clamp {
-            rules = rules.clamp(clamp);
-        }
-        if let Some((max_steps, min_gap)) = self.enforced_bound() {
-            rules = rules.bound(ParticipationLimits::new(max_steps, min_gap)?);
-        }
-        if self.id.is_some() {
-            rules = rules.drop_duplicates();
-        }
-        Ok(rules)
     }
 }
 

@@ -147,7 +147,7 @@ fn run(file: &std::path::Path, typed: &Typed) -> Option<(evertally::NoiseName, C
             (task.horizon()?, live.advance_to(i64::MAX).collect())
         }
         Some(buckets) if args.follow => {
-            let mut follow = Follow::new(buckets, task.rules().ok()?);
+            let mut follow = Follow::new(buckets, task.rules());
             let mut steps = Vec::new();
             feed::each_event(&task, reader.as_mut(), |event| {
                 if let Ok(pushed) = follow.push(event) {
@@ -180,7 +180,7 @@ fn run(file: &std::path::Path, typed: &Typed) -> Option<(evertally::NoiseName, C
     let sorted =
         |step: ClosedStep| ClosedStep { totals: order.iter().map(|at| step.totals[*at]).collect(), ..step };
     let steps = steps.into_iter().map(sorted).collect();
-    Some((prepared.noise_name(), Counted { steps, starts, keys }))
+    Some((prepared.plan.noise_name(), Counted { steps, starts, keys }))
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use crate::error::{CliError, Result, shown};
 use crate::input::{Cell, EXPECTED_VALUE};
 use evertally::Error;
-use evertally_learn::{Loss, Losses};
+use evertally_learn::Losses;
 
 /// Advice if the labels are not what the loss expects.
 const HINT: &str = "(--classes names other labels)";

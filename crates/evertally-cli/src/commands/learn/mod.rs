@@ -32,6 +32,7 @@ use crate::output;
 use crate::plot::{self, PlotFormat};
 use checkpoint::{Description, KeptKey};
 use evertally::NoiseKey;
+use evertally::internals::noise::copy_of;
 use evertally_keys::InputChain;
 use evertally_learn::{Learner, LearningPlan};
 use model::{Privacy, Trained};
@@ -252,10 +253,6 @@ fn first_stream(described: &Description) -> String {
 /// A unique name for a run in budget files.
 fn own_name() -> Result<String> {
     Ok(hexadecimal(&NoiseKey::from_os()?.tag()))
-}
-
-fn copy_of(key: &NoiseKey) -> NoiseKey {
-    NoiseKey::from_bytes(*key.expose_bytes())
 }
 
 /// Prints the report, on standard error if the model itself went to standard output.

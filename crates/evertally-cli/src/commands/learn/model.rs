@@ -9,40 +9,49 @@ use crate::commands::shared::delta_in_words;
 use crate::error::{CliError, Result};
 use evertally::Neighbours;
 use evertally_learn::{Learner, Update};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// The name of the format and its version.
 pub(super) const FORMAT: &str = "evertally model 1";
 
-#[derive(Serialize)]
-struct ModelFile<'a> {
-    format: &'static str,
-    version: &'static str,
-    loss: String,
-    label: &'a str,
+/// The part of a model file that scoring needs.
+#[derive(Serialize, Deserialize)]
+pub(super) struct ModelFile {
+    pub(super) format: String,
+    #[serde(default)]
+    version: String,
+    pub(super) loss: String,
+    pub(super) label: String,
     /// In the order of the scores, or of −1 and +1. Empty if labels are numbers.
-    #[serde(skip_serializing_if = "<[String]>::is_empty")]
-    classes: &'a [String],
-    features: &'a [String],
-    intercept: bool,
-    preparation: Preparation<'a>,
-    parameters: Parameters,
-    training: &'a Trained,
-    privacy: &'a Privacy,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) classes: Vec<String>,
+    pub(super) features: Vec<String>,
+    pub(super) intercept: bool,
+    pub(super) preparation: Preparation,
+    pub(super) parameters: Parameters,
 }
 
-#[derive(Serialize)]
-struct Preparation<'a> {
-    means: Option<&'a [f64]>,
-    scales: Option<&'a [f64]>,
-    feature_norm: Option<f64>,
+#[derive(Serialize, Deserialize)]
+pub(super) struct Preparation {
+    pub(super) means: Option<Vec<f64>>,
+    pub(super) scales: Option<Vec<f64>>,
+    pub(super) feature_norm: Option<f64>,
 }
 
 /// One list per score, with one number per feature and the intercept last.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Parameters {
+    pub(super) last: Vec<Vec<f64>>,
+    pub(super) average: Vec<Vec<f64>>,
+}
+
+/// The whole file.
 #[derive(Serialize)]
-struct Parameters {
-    last: Vec<Vec<f64>>,
-    average: Vec<Vec<f64>>,
+struct WholeFile<'a> {
+    #[serde(flatten)]
+    model: ModelFile,
+    training: &'a Trained,
+    privacy: &'a Privacy,
 }
 
 /// How the model was trained.
@@ -162,24 +171,22 @@ pub(super) fn bytes(
     privacy: &Privacy,
 ) -> Result<Vec<u8>> {
     let by_score = |theta: &[f64]| theta.chunks(data.train.width()).map(<[f64]>::to_vec).collect();
-    let file = ModelFile {
-        format: FORMAT,
-        version: env!("CARGO_PKG_VERSION"),
+    let model = ModelFile {
+        format: FORMAT.to_owned(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
         loss: task.loss.to_string(),
-        label: &task.args.label,
-        classes: task.labels.classes(),
-        features: &task.features,
+        label: task.args.label.clone(),
+        classes: task.labels.classes().to_vec(),
+        features: task.features.clone(),
         intercept: task.args.intercept,
         preparation: Preparation {
-            means: data.scales.as_ref().map(|scales| scales.means.as_slice()),
-            scales: data.scales.as_ref().map(|scales| scales.scales.as_slice()),
+            means: data.scales.as_ref().map(|scales| scales.means.clone()),
+            scales: data.scales.as_ref().map(|scales| scales.scales.clone()),
             feature_norm: task.args.feature_norm,
         },
         parameters: Parameters { last: by_score(learner.theta()), average: by_score(learner.average()) },
-        training,
-        privacy,
     };
-    let mut bytes = serde_json::to_vec_pretty(&file)
+    let mut bytes = serde_json::to_vec_pretty(&WholeFile { model, training, privacy })
         .map_err(|error| CliError::Failure(format!("the model cannot be written: {error}")))?;
     bytes.push(b'\n');
     Ok(bytes)

@@ -3,14 +3,14 @@
 //! A model is private already, so predictions cost no further budget. They protect the rows that the
 //! model was trained on, but are as sensitive as the rows that they are made for.
 
-use super::table::{Prepare, Scales, each_row};
+use super::model::{FORMAT, ModelFile};
+use super::table::{Prepare, Scales};
 use crate::error::{CliError, Result, name_of};
-use crate::input::{self, EXPECTED_VALUE, InputFormat, expected};
+use crate::input::{self, EXPECTED_VALUE, InputFormat, each_row, expected};
 use crate::output::{self, Destination};
 use clap::{Args, ValueEnum};
-use evertally_learn::{Dataset, Loss, Losses};
-use serde::Deserialize;
-use std::io::{self, BufWriter, Write};
+use evertally_learn::{Dataset, Losses};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 const EXAMPLES: &str = "\
@@ -62,42 +62,11 @@ enum PredictionFormat {
     Jsonl,
 }
 
-/// The part of a model file that scoring needs.
-#[derive(Deserialize)]
-struct ModelFile {
-    format: String,
-    loss: String,
-    label: String,
-    #[serde(default)]
-    classes: Vec<String>,
-    features: Vec<String>,
-    intercept: bool,
-    preparation: Preparation,
-    parameters: Parameters,
-}
-
-#[derive(Deserialize)]
-struct Preparation {
-    means: Option<Vec<f64>>,
-    scales: Option<Vec<f64>>,
-    feature_norm: Option<f64>,
-}
-
-#[derive(Deserialize)]
-struct Parameters {
-    last: Vec<Vec<f64>>,
-    average: Vec<Vec<f64>>,
-}
-
 /// A checked model.
 struct Model {
+    file: ModelFile,
     loss: Losses,
-    label: String,
-    classes: Vec<String>,
-    features: Vec<String>,
     scales: Option<Scales>,
-    feature_norm: Option<f64>,
-    intercept: bool,
     theta: Vec<f64>,
 }
 
@@ -112,16 +81,10 @@ pub(crate) fn run(args: &PredictArgs) -> Result<()> {
     output::refuse_overwriting(&[Some(&args.model), Some(&args.data)], &[args.output.as_deref()])?;
     let model = Model::read(&args.model, args.average)?;
     let rows = model.rows(args)?;
-    let destination = Destination::open(args.output.as_deref())?;
-    let name = destination.name();
-    let failed = |error: &io::Error| CliError::writing(&name, error);
-    let mut out = BufWriter::new(destination);
-    let written = match args.format {
-        PredictionFormat::Csv if !args.json => model.write_csv(&mut out, &rows),
-        _ => model.write_json(&mut out, &rows),
-    };
-    written.map_err(|error| failed(&error))?;
-    out.into_inner().map_err(|error| failed(error.error()))?.commit()
+    Destination::open(args.output.as_deref())?.write_with(|out| match args.format {
+        PredictionFormat::Csv if !args.json => model.write_csv(out, &rows),
+        _ => model.write_json(out, &rows),
+    })
 }
 
 impl Model {
@@ -130,14 +93,15 @@ impl Model {
             CliError::bad(format!("{} is no model of evertally learn: {reason}", name_of(path)))
         };
         let bytes = std::fs::read(path).map_err(|error| CliError::reading(path, &error))?;
-        let file: ModelFile = serde_json::from_slice(&bytes)
+        let mut file: ModelFile = serde_json::from_slice(&bytes)
             .map_err(|error| refuse(&format!("it cannot be read at line {}", error.line())))?;
-        if file.format != super::model::FORMAT {
+        if file.format != FORMAT {
             return Err(refuse("it has another format, or is of another version"));
         }
         let loss: Losses = file.loss.parse().map_err(|_| refuse("its loss is not known"))?;
         let width = file.features.len() + usize::from(file.intercept);
-        let scores = if is_average { file.parameters.average } else { file.parameters.last };
+        let parameters = &file.parameters;
+        let scores = if is_average { &parameters.average } else { &parameters.last };
         let is_whole = !file.features.is_empty()
             && scores.len() == loss.scores()
             && scores
@@ -149,35 +113,26 @@ impl Model {
         if !file.classes.is_empty() && file.classes.len() != loss.scores().max(2) {
             return Err(refuse("its classes do not fit its loss"));
         }
-        let Preparation { means, scales, feature_norm } = file.preparation;
-        let scales = match (means, scales) {
+        let theta = scores.concat();
+        let scales = match (file.preparation.means.take(), file.preparation.scales.take()) {
             (None, None) => None,
             (Some(means), Some(scales)) if [means.len(), scales.len()] == [file.features.len(); 2] => {
                 Some(Scales { means, scales })
             }
             _ => return Err(refuse("its means and scales do not fit its features")),
         };
-        Ok(Self {
-            loss,
-            label: file.label,
-            classes: file.classes,
-            features: file.features,
-            scales,
-            feature_norm,
-            intercept: file.intercept,
-            theta: scores.concat(),
-        })
+        Ok(Self { file, loss, scales, theta })
     }
 
     /// The rows of the file, prepared like those that the model was trained on.
     fn rows(&self, args: &PredictArgs) -> Result<Dataset> {
         let path = &args.data;
-        let mut reader = input::open(path, args.input_format, &self.features, false)?;
+        let mut reader = input::open(path, args.input_format, &self.file.features, false)?;
         let mut values = Vec::new();
         let mut count = 0;
-        each_row(&self.features, reader.as_mut(), args.quiet, |unit, row| {
+        each_row(&self.file.features, reader.as_mut(), (!args.quiet).then_some("reading"), |unit, row| {
             count += 1;
-            for (cell, column) in row.cells.iter().zip(&self.features) {
+            for (cell, column) in row.cells.iter().zip(&self.file.features) {
                 let place = || input::place(&name_of(path), unit, row.line, column);
                 values.push(cell.as_value().ok_or_else(|| expected(&place(), EXPECTED_VALUE, cell))?);
             }
@@ -188,11 +143,11 @@ impl Model {
         }
         let prepare = Prepare {
             scales: self.scales.as_ref(),
-            feature_norm: self.feature_norm,
-            intercept: self.intercept,
+            feature_norm: self.file.preparation.feature_norm,
+            intercept: self.file.intercept,
         };
         // There are no labels yet; zero is a placeholder.
-        Dataset::new(self.features.len(), values, vec![0.0; count])
+        Dataset::new(self.file.features.len(), values, vec![0.0; count])
             .and_then(|data| prepare.apply(data))
             .map_err(|error| CliError::from(error).in_file(path))
     }
@@ -211,8 +166,10 @@ impl Model {
             Losses::Softmax(_) => Some(predicted as usize),
             _ => Some(usize::from(predicted > 0.0)),
         };
-        let label =
-            class.and_then(|class| self.classes.get(class)).cloned().unwrap_or_else(|| predicted.to_string());
+        let label = class
+            .and_then(|class| self.file.classes.get(class))
+            .cloned()
+            .unwrap_or_else(|| predicted.to_string());
         // The loss of a label is minus the logarithm of its probability.
         let probability = self.has_probabilities().then(|| (-self.loss.at(&scores, predicted)).exp());
         Prediction { label, probability }
@@ -221,7 +178,7 @@ impl Model {
     fn write_csv(&self, out: &mut impl Write, rows: &Dataset) -> io::Result<()> {
         let mut writer = csv::Writer::from_writer(out);
         let probability = self.has_probabilities().then_some("probability");
-        writer.write_record(["row", &self.label].into_iter().chain(probability))?;
+        writer.write_record(["row", &self.file.label].into_iter().chain(probability))?;
         for (row, example) in rows.iter().enumerate() {
             let Prediction { label, probability } = self.predict(example.features);
             let probability = probability.map(|probability| format!("{probability:.6}"));
@@ -234,10 +191,10 @@ impl Model {
     fn write_json(&self, out: &mut impl Write, rows: &Dataset) -> io::Result<()> {
         for (row, example) in rows.iter().enumerate() {
             let Prediction { label, probability } = self.predict(example.features);
-            let number = label.parse::<f64>().ok().filter(|_| self.classes.is_empty());
+            let number = label.parse::<f64>().ok().filter(|_| self.file.classes.is_empty());
             let mut line = serde_json::Map::new();
             line.insert("row".to_owned(), (row + 1).into());
-            line.insert(self.label.clone(), number.map_or_else(|| label.into(), Into::into));
+            line.insert(self.file.label.clone(), number.map_or_else(|| label.into(), Into::into));
             if let Some(probability) = probability {
                 line.insert("probability".to_owned(), probability.into());
             }

@@ -6,9 +6,8 @@ use super::table::Data;
 use super::task::Task;
 use crate::budget_file::BudgetReceipt;
 use crate::error::{Result, name_of};
-use crate::output::json_line;
-use crate::plot::{Curve, CurveChart};
-use evertally_learn::Loss as _;
+use crate::output::JsonObject;
+use crate::plot::{CurveChart, Line};
 use evertally_learn::regret::RegretReport;
 use serde::Serialize;
 
@@ -26,61 +25,6 @@ pub(super) struct Report<'a> {
     pub(super) was_finished: bool,
     /// What was computed from the data without noise, if the user asked for it.
     pub(super) regret_not_private: Option<&'a RegretReport>,
-}
-
-#[derive(Serialize)]
-struct ReportJson<'a> {
-    model: String,
-    loss: String,
-    parameters: usize,
-    training: &'a Trained,
-    privacy: &'a Privacy,
-    was_finished: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    held_out_not_protected: Option<HeldOutJson>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    ledger: Option<&'a BudgetReceipt>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    regret_not_private: Option<RegretJson>,
-}
-
-/// Average regret, the bounds on its expectation, and the excess risk of the average.
-#[derive(Serialize)]
-struct RegretJson {
-    examples: u64,
-    average_loss: f64,
-    hindsight_loss: f64,
-    regret: f64,
-    regret_at_most: f64,
-    distance: f64,
-    exact_bound: Option<f64>,
-    exact_bound_at_best: Option<f64>,
-    corrected_bound: Option<f64>,
-    printed_bound: Option<f64>,
-    loss_of_average: f64,
-    excess_of_average: f64,
-    held_out_excess_of_average: Option<f64>,
-}
-
-impl From<&RegretReport> for RegretJson {
-    fn from(report: &RegretReport) -> Self {
-        let model = &report.online_to_batch;
-        Self {
-            examples: report.examples,
-            average_loss: report.average_loss,
-            hindsight_loss: report.hindsight_loss,
-            regret: report.regret,
-            regret_at_most: report.regret_at_most,
-            distance: report.distance,
-            exact_bound: report.exact_bound,
-            exact_bound_at_best: report.exact_bound_at_best,
-            corrected_bound: report.corrected_bound,
-            printed_bound: report.printed_bound,
-            loss_of_average: model.risk.mean,
-            excess_of_average: model.excess,
-            held_out_excess_of_average: model.held_out_excess.map(|risk| risk.mean),
-        }
-    }
 }
 
 #[derive(Serialize)]
@@ -105,18 +49,17 @@ impl Report<'_> {
     }
 
     pub(super) fn json(&self) -> Result<String> {
-        let whole = ReportJson {
-            model: name_of(&self.task.args.model),
-            loss: self.task.loss.to_string(),
-            parameters: self.parameters(),
-            training: self.trained,
-            privacy: self.privacy,
-            was_finished: self.was_finished,
-            held_out_not_protected: self.held_out(),
-            ledger: self.receipt,
-            regret_not_private: self.regret_not_private.map(RegretJson::from),
-        };
-        json_line(&whole)
+        JsonObject::default()
+            .with("model", name_of(&self.task.args.model))
+            .with("loss", self.task.loss.to_string())
+            .with("parameters", self.parameters())
+            .with("training", self.trained)
+            .with("privacy", self.privacy)
+            .with("was_finished", self.was_finished)
+            .with_some("held_out_not_protected", self.held_out())
+            .with_some("ledger", self.receipt)
+            .with_some("regret_not_private", self.regret_not_private.map(regret_json))
+            .line()
     }
 
     fn parameters(&self) -> usize {
@@ -178,9 +121,8 @@ impl Report<'_> {
     pub(super) fn chart(&self) -> CurveChart {
         let (task, privacy) = (self.task, self.privacy);
         let is_classified = self.curve.iter().all(|point| point.last.accuracy.is_some());
-        let curve = |name: &str, value: &dyn Fn(&Measured) -> f64| Curve {
-            name: name.to_owned(),
-            points: self.curve.iter().map(|point| (point.steps as f64, value(point))).collect(),
+        let curve = |name: &str, value: &dyn Fn(&Measured) -> f64| {
+            Line::plain(name, self.curve.iter().map(|point| (point.steps as f64, value(point))).collect())
         };
         let value = |score: Score| match score.accuracy.filter(|_| is_classified) {
             Some(accuracy) => 100.0 * accuracy,
@@ -199,4 +141,23 @@ impl Report<'_> {
             ],
         }
     }
+}
+
+/// Average regret, the bounds on its expectation, and the excess risk of the average.
+fn regret_json(report: &RegretReport) -> JsonObject {
+    let model = &report.online_to_batch;
+    JsonObject::default()
+        .with("examples", report.examples)
+        .with("average_loss", report.average_loss)
+        .with("hindsight_loss", report.hindsight_loss)
+        .with("regret", report.regret)
+        .with("regret_at_most", report.regret_at_most)
+        .with("distance", report.distance)
+        .with("exact_bound", report.exact_bound)
+        .with("exact_bound_at_best", report.exact_bound_at_best)
+        .with("corrected_bound", report.corrected_bound)
+        .with("printed_bound", report.printed_bound)
+        .with("loss_of_average", model.risk.mean)
+        .with("excess_of_average", model.excess)
+        .with("held_out_excess_of_average", model.held_out_excess.map(|risk| risk.mean))
 }

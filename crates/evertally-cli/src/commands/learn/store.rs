@@ -9,6 +9,7 @@
 
 use super::checkpoint::Checkpoint;
 use crate::error::{CliError, Result, name_of};
+use crate::output::beside;
 use evertally_keys::{is_still_at, sync_directory_of};
 use std::fs::{File, TryLockError};
 use std::io::{self, Write};
@@ -129,11 +130,4 @@ fn lock(path: &Path) -> Result<File> {
             Err(TryLockError::Error(error)) => return Err(cannot(&error)),
         }
     }
-}
-
-/// The name of a file that belongs to another.
-fn beside(path: &Path, ending: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(ending);
-    PathBuf::from(name)
 }

@@ -6,13 +6,9 @@
 use super::task::Task;
 use crate::draws::Draws;
 use crate::error::{CliError, Result, name_of, shown};
-use crate::input::{self, EXPECTED_VALUE, InputFormat, Row, RowReader, expected};
-use crate::progress::Progress;
+use crate::input::{self, EXPECTED_VALUE, InputFormat, each_row, expected};
 use evertally_learn::Dataset;
 use std::path::Path;
-
-/// The progress bar is updated once per this many rows.
-const ROWS_BETWEEN_UPDATES: u64 = 4096;
 
 /// Rows to learn from and rows to test on.
 pub(super) struct Data {
@@ -113,7 +109,8 @@ fn read_rows(task: &Task<'_>, path: &Path, format: Option<InputFormat>) -> Resul
     let columns = task.columns();
     let mut reader = input::open(path, format, &columns, false)?;
     let (mut features, mut labels) = (Vec::new(), Vec::new());
-    each_row(&columns, reader.as_mut(), task.args.quiet, |unit, row| {
+    let label = (!task.args.quiet).then_some("reading");
+    each_row(&columns, reader.as_mut(), label, |unit, row| {
         let place = |at: usize| input::place(&name_of(path), unit, row.line, &columns[at]);
         let (label, values) = row.cells.split_first().ok_or_else(|| CliError::bad("no columns"))?;
         labels.push(task.labels.read(label).map_err(|wanted| expected(&place(0), &wanted, label))?);
@@ -129,32 +126,12 @@ fn read_rows(task: &Task<'_>, path: &Path, format: Option<InputFormat>) -> Resul
     Dataset::new(task.features.len(), features, labels).map_err(|error| CliError::from(error).in_file(path))
 }
 
-/// Calls a function for every row, with the unit of its number.
-pub(super) fn each_row(
-    columns: &[String],
-    reader: &mut dyn RowReader,
-    quiet: bool,
-    mut take: impl FnMut(&'static str, &Row) -> Result<()>,
-) -> Result<()> {
-    let mut progress = (!quiet).then(|| Progress::new("reading"));
-    let mut row = Row::for_columns(columns);
-    let mut count: u64 = 0;
-    while reader.read(&mut row)? {
-        count += 1;
-        if let Some(progress) = progress.as_mut().filter(|_| count.is_multiple_of(ROWS_BETWEEN_UPDATES)) {
-            progress.update(reader.fraction_read());
-        }
-        take(reader.unit(), &row)?;
-    }
-    Ok(())
-}
-
 /// Reads a public file of means and scales, with one row per feature.
 fn read_scales(path: &Path, features: &[String]) -> Result<Scales> {
     let columns = ["feature", "mean", "scale"].map(str::to_owned);
     let mut reader = input::open(path, None, &columns, false)?;
     let mut found: Vec<Option<(f64, f64)>> = vec![None; features.len()];
-    each_row(&columns, reader.as_mut(), true, |unit, row| {
+    each_row(&columns, reader.as_mut(), None, |unit, row| {
         let place = |at: usize| input::place(&name_of(path), unit, row.line, &columns[at]);
         let [name, mean, scale] = row.cells.as_slice() else { return Ok(()) };
         let mean = mean.as_value().ok_or_else(|| expected(&place(1), EXPECTED_VALUE, mean))?;

@@ -8,7 +8,7 @@ use crate::input;
 use crate::progress::with_progress;
 use evertally::internals::noise_name::{Fields, Value};
 use evertally::{Budget, BudgetSpec, Mechanism, Participation, PlanSpec};
-use evertally_learn::{LearningPlan, Loss, Losses, Set, Update};
+use evertally_learn::{LearningPlan, Losses, Set, Update};
 
 /// The δ at which ε is stated if only ρ is given.
 const DEFAULT_DELTA: f64 = 1e-6;

@@ -12,7 +12,7 @@ use crate::error::Result;
 use crate::progress::{Progress, with_progress};
 use evertally::NoiseKey;
 use evertally_learn::regret::{RegretMeter, RegretReport};
-use evertally_learn::{Batch, Dataset, Learner, Loss, Losses};
+use evertally_learn::{Batch, Dataset, Learner, Losses};
 use std::time::{Duration, Instant};
 use zeroize::Zeroizing;
 

@@ -4,9 +4,8 @@ use super::options::Precision;
 use crate::budget_file::BudgetReceipt;
 use crate::commands::shared::bytes_in_words;
 use crate::error::Result;
-use crate::output::json_line;
+use crate::output::JsonObject;
 use evertally::Plan;
-use serde::Serialize;
 
 pub(super) struct Summary<'a> {
     pub(super) plan: &'a Plan,
@@ -22,69 +21,40 @@ pub(super) struct Summary<'a> {
     pub(super) receipt: Option<BudgetReceipt>,
 }
 
-#[derive(Serialize)]
-struct NoiseJson {
-    file: String,
-    dtype: &'static str,
-    shape: Vec<u64>,
-    bytes: u64,
-    first_step: u64,
-    steps: u64,
-    horizon: u64,
-    unbounded: bool,
-    workload: String,
-    mechanism: String,
-    budget: String,
-    neighbours: String,
-    participation: String,
-    norm: f64,
-    noise_multiplier: f64,
-    rho: f64,
-    sensitivity: f64,
-    /// σ·Δ·C with the factor for replacement: the standard deviation of g before L.
-    scale: f64,
-    /// Absent for an unbounded stream: a mean up to a cap that is never reached says nothing.
-    mean_error: Option<f64>,
-    max_error: Option<f64>,
-    rmse: Option<f64>,
-    first_standard_error: f64,
-    last_standard_error: f64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    ledger: Option<BudgetReceipt>,
-}
-
 impl Summary<'_> {
     pub(super) fn json(&self) -> Result<String> {
         let plan = self.plan;
         let (first, last) = self.errors()?;
+        // Absent for an unbounded stream: a mean up to a cap that is never reached says nothing.
         let over_all_steps = (!plan.is_unbounded()).then(|| plan.accuracy());
-        let whole = NoiseJson {
-            file: self.name.clone(),
-            dtype: self.precision.name(),
-            shape: if self.dim == 1 { vec![self.count] } else { vec![self.count, self.dim as u64] },
-            bytes: self.bytes,
-            first_step: self.first,
-            steps: self.count,
-            horizon: plan.horizon(),
-            unbounded: plan.is_unbounded(),
-            workload: plan.workload().to_string(),
-            mechanism: plan.mechanism().to_string(),
-            budget: plan.budget().to_string(),
-            neighbours: plan.neighbours().to_string(),
-            participation: plan.participation().to_string(),
-            norm: plan.contribution().magnitude(),
-            noise_multiplier: plan.noise_multiplier(),
-            rho: plan.spend().rho(),
-            sensitivity: plan.sensitivity(),
-            scale: plan.noise_scale(),
-            mean_error: over_all_steps.map(|accuracy| accuracy.mean_error),
-            max_error: over_all_steps.map(|accuracy| accuracy.max_error),
-            rmse: over_all_steps.map(|accuracy| accuracy.rmse),
-            first_standard_error: first,
-            last_standard_error: last,
-            ledger: self.receipt.clone(),
-        };
-        json_line(&whole)
+        let shape = [self.count, self.dim as u64];
+        JsonObject::default()
+            .with("file", &self.name)
+            .with("dtype", self.precision.name())
+            .with("shape", if self.dim == 1 { &shape[..1] } else { &shape })
+            .with("bytes", self.bytes)
+            .with("first_step", self.first)
+            .with("steps", self.count)
+            .with("horizon", plan.horizon())
+            .with("unbounded", plan.is_unbounded())
+            .with("workload", plan.workload().to_string())
+            .with("mechanism", plan.mechanism().to_string())
+            .with("budget", plan.budget().to_string())
+            .with("neighbours", plan.neighbours().to_string())
+            .with("participation", plan.participation().to_string())
+            .with("norm", plan.contribution().magnitude())
+            .with("noise_multiplier", plan.noise_multiplier())
+            .with("rho", plan.spend().rho())
+            .with("sensitivity", plan.sensitivity())
+            // σ·Δ·C with the factor for replacement: the standard deviation of g before L.
+            .with("scale", plan.noise_scale())
+            .with("mean_error", over_all_steps.map(|accuracy| accuracy.mean_error))
+            .with("max_error", over_all_steps.map(|accuracy| accuracy.max_error))
+            .with("rmse", over_all_steps.map(|accuracy| accuracy.rmse))
+            .with("first_standard_error", first)
+            .with("last_standard_error", last)
+            .with_some("ledger", self.receipt.as_ref())
+            .line()
     }
 
     pub(super) fn text(&self) -> Result<String> {

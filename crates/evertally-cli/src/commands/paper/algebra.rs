@@ -113,13 +113,11 @@ fn main_lemma() -> Result<Claim> {
 fn relation() -> Result<Claim> {
     let n = 256;
     let (largest, mean) = (square_root_max_error(n)?.middle(), nuclear_mean_error(n)?.middle());
+    let [largest, mean, factor] = [largest, mean, (largest / mean).sqrt()].map(figure);
     let finding = format!(
         "Rows of L are no longer than its Frobenius norm, and n of them no longer than √n times the longest. \
-         At n = {n} γ_2² is at most {} (square root) and γ_F²/n at least {}, so the second inequality is \
-         within a factor {} of equality.",
-        figure(largest),
-        figure(mean),
-        figure((largest / mean).sqrt())
+         At n = {n} γ_2² is at most {largest} (square root) and γ_F²/n at least {mean}, so the second inequality \
+         is within a factor {factor} of equality."
     );
     Ok(Claim::new(
         "Equation gammanormrelationship",
@@ -135,12 +133,10 @@ fn figure_two() -> Result<Claim> {
     for n in [2_u64, 8, 64] {
         let root = (n as f64).sqrt();
         if let Some(known) = certified(n)? {
-            table = table.row(vec![
+            table = table.figures(
                 horizon(n),
-                figure(nuclear_norm(n)?.middle() / root),
-                figure(known.lower.sqrt() * root),
-                figure(known.upper.sqrt() * root),
-            ]);
+                &[nuclear_norm(n)?.middle() / root, known.lower.sqrt() * root, known.upper.sqrt() * root],
+            );
         }
     }
     Ok(Claim::new(
@@ -207,15 +203,14 @@ fn norm_check() -> Result<(bool, String)> {
         |n: u64| -> Result<Option<f64>> { Ok(certified(n)?.map(|known| (known.upper * n as f64).sqrt())) };
     let (Some(whole), Some(half)) = (gamma(2 * n)?, gamma(n)?) else { return Ok((false, String::new())) };
     let ones = (n as f64).sqrt();
+    let sum = 2.0 * half + ones;
+    let holds = whole <= sum;
+    let [whole, half, ones, sum] = [whole, half, ones, sum].map(figure);
     let text = format!(
-        "For example γ_F(A) = {} at n = {}, and its blocks, two of {} and one of {}, add up to {}.",
-        figure(whole),
-        2 * n,
-        figure(half),
-        figure(ones),
-        figure(2.0 * half + ones)
+        "For example γ_F(A) = {whole} at n = {}, and its blocks, two of {half} and one of {ones}, add up to {sum}.",
+        2 * n
     );
-    Ok((whole <= 2.0 * half + ones, text))
+    Ok((holds, text))
 }
 
 fn equal_singular_values() -> Result<Claim> {
@@ -241,12 +236,10 @@ fn diagonal() -> Result<Claim> {
     // Weights v = a²/Σa²: the nuclear norm of A diag(√v) is Σ a²/√Σa².
     let dual: f64 = entries.iter().map(|x| x * x / squares.sqrt()).sum();
     let equal: f64 = entries.iter().sum::<f64>() / (entries.len() as f64).sqrt();
+    let [dual, norm, equal] = [dual, squares.sqrt(), equal].map(figure);
     let finding = format!(
-        "For diag(3, 1, ½, 2) the dual at weights a²/Σa² gives {}, equal to ‖A‖_F = {}; Lemma 1 alone gives \
-         {}.",
-        figure(dual),
-        figure(squares.sqrt()),
-        figure(equal)
+        "For diag(3, 1, ½, 2) the dual at weights a²/Σa² gives {dual}, equal to ‖A‖_F = {norm}; Lemma 1 alone \
+         gives {equal}."
     );
     Ok(Claim::new(
         "Lemma 48",
@@ -401,12 +394,7 @@ fn double_factorial() -> Claim {
     }
     let mut table = Table::new(&["k", "lower", "f(k)", "upper"]);
     for k in [0, 1, 2, 10, 1000] {
-        table = table.row(vec![
-            k.to_string(),
-            figure(lower(k)),
-            figure(square_root_coefficient(k)),
-            figure(upper(k)),
-        ]);
+        table = table.figures(k.to_string(), &[lower(k), square_root_coefficient(k), upper(k)]);
     }
     let finding = format!(
         "Fails at {fails} of k = 1…{tried}. At k = 1 the lower bound is an equality; at k = 0, outside the \

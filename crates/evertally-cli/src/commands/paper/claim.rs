@@ -2,7 +2,7 @@
 
 use super::super::bounds::certified_mean;
 use crate::error::Result;
-use evertally::research::bounds::Interval;
+use evertally::research::bounds::{Interval, tree_ratio_at_power};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -67,6 +67,11 @@ impl Table {
     pub(super) fn row(mut self, cells: Vec<String>) -> Self {
         self.rows.push(cells);
         self
+    }
+
+    /// Adds a row of figures after a label.
+    pub(super) fn figures(self, label: String, figures: &[f64]) -> Self {
+        self.row(std::iter::once(label).chain(figures.iter().copied().map(figure)).collect())
     }
 }
 
@@ -211,4 +216,10 @@ pub(super) fn certified(n: u64) -> Result<Option<Interval>> {
         known.insert(n, made);
     }
     Ok(made)
+}
+
+/// The exact errors of the tree divided by those of the square root, at 2^12, 2^20 and 2^60 steps.
+pub(super) fn tree_ratios() -> Result<[String; 3]> {
+    let ratios = [tree_ratio_at_power(12)?, tree_ratio_at_power(20)?, tree_ratio_at_power(60)?];
+    Ok(ratios.map(|ratio| figure(ratio.middle())))
 }

@@ -1,7 +1,7 @@
 //! The paper's figure: the mean squared error of the tree and the square root for several ε, drawn
 //! as the paper draws it and again with exact factors, exact noise and the least error possible.
 
-use super::claim::{Claim, Table, Verdict, figure, horizon};
+use super::claim::{Claim, Table, Verdict, horizon};
 use crate::error::Result;
 use evertally::privacy::{gaussian_sigma, paper_sigma};
 use evertally::research::bounds::*;
@@ -83,13 +83,8 @@ pub(super) fn claim(points: &[Point]) -> Claim {
     ]);
     for m in [10, 17, 18, 19, 20, 40] {
         if let (Some(a), Some(b)) = (at(0.3, m), at(0.8, m)) {
-            table = table.row(vec![
-                horizon(1 << m),
-                figure(a.paper_square_root),
-                figure(b.paper_tree),
-                figure(a.square_root),
-                figure(b.tree),
-            ]);
+            table =
+                table.figures(horizon(1 << m), &[a.paper_square_root, b.paper_tree, a.square_root, b.tree]);
         }
     }
     let finding = format!(

@@ -17,7 +17,6 @@ use claim::{Section, Slip};
 use clap::Args;
 use figure::Drawing;
 use serde::Serialize;
-use std::io::Write;
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
@@ -120,7 +119,5 @@ pub(crate) fn run(args: &PaperArgs) -> Result<()> {
     } else {
         terminal::render(&report)
     };
-    let mut out = Destination::open(None)?;
-    out.write_all(text.as_bytes()).map_err(|error| CliError::writing("standard output", &error))?;
-    out.commit()
+    Destination::open(None)?.write_whole(text.as_bytes())
 }

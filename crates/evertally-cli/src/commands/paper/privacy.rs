@@ -92,13 +92,10 @@ fn calibration() -> Result<Claim> {
             }
         }
     }
+    let [least, most, least_squared, most_squared] = [least, most, least * least, most * most].map(figure);
     let finding = format!(
-        "Private at all 24 budgets tried, but loose: C is {} to {} times the least noise, {} to {} times in \
-         squared error.",
-        figure(least),
-        figure(most),
-        figure(least * least),
-        figure(most * most)
+        "Private at all 24 budgets tried, but loose: C is {least} to {most} times the least noise, \
+         {least_squared} to {most_squared} times in squared error."
     );
     let verdict = if private { Verdict::Holds } else { Verdict::Fails };
     Ok(Claim::new(
@@ -142,12 +139,10 @@ fn algorithm_one() -> Result<Claim> {
     let mut table = Table::new(&["n", "noise too small by", "ε spent, exact σ", "ε spent, paper's C"]);
     for n in [1_u64, 16, 1 << 10, 1 << 20] {
         let factor = fresh_noise_shortfall(n)?;
-        table = table.row(vec![
+        table = table.figures(
             horizon(n),
-            figure(factor),
-            figure(gaussian_epsilon(sigma / factor, delta)?),
-            figure(gaussian_epsilon(c / factor, delta)?),
-        ]);
+            &[factor, gaussian_epsilon(sigma / factor, delta)?, gaussian_epsilon(c / factor, delta)?],
+        );
     }
     Ok(Claim::new(
         "Algorithm 1",

@@ -1,7 +1,8 @@
 //! The report as plain text, wrapped for a terminal.
 
 use super::Report;
-use super::claim::{Claim, Slip, Table};
+use super::claim::{Claim, Slip};
+use crate::commands::shared::aligned;
 
 const WIDTH: usize = 96;
 
@@ -32,7 +33,10 @@ fn one_claim(claim: &Claim) -> String {
         text.push_str(&wrapped(&format!("→ {}", claim.finding), 2));
     }
     if let Some(table) = &claim.table {
-        text.push_str(&aligned(table));
+        let lines: Vec<_> = std::iter::once(&table.head).chain(&table.rows).collect();
+        for line in aligned(&lines, 0..0).lines() {
+            text.push_str(&format!("    {line}\n"));
+        }
     }
     text
 }
@@ -61,19 +65,5 @@ fn wrapped(paragraph: &str, indent: usize) -> String {
         line.push_str(word);
     }
     text.push_str(&format!("{margin}{line}\n"));
-    text
-}
-
-fn aligned(table: &Table) -> String {
-    let lines = || std::iter::once(&table.head).chain(&table.rows);
-    let widths: Vec<usize> = (0..table.head.len())
-        .map(|column| lines().map(|row| row[column].chars().count()).max().unwrap_or_default())
-        .collect();
-    let mut text = String::new();
-    for row in lines() {
-        let cells: Vec<String> =
-            row.iter().zip(&widths).map(|(cell, &width)| format!("{cell:>width$}")).collect();
-        text.push_str(&format!("    {}\n", cells.join("  ")));
-    }
     text
 }

@@ -3,55 +3,33 @@
 use super::{aligned, budget_of, privacy_in_words, shape_in_words};
 use crate::commands::shared::{bytes_in_words, delta_in_words};
 use crate::error::Result;
-use crate::mechanism::UnboundedPlan;
-use crate::output::json_line;
-use crate::plot::{Profile, ProfileChart, grouped};
-use evertally::{Horizon, PlanSpec, Workload};
-use serde::Serialize;
-
-#[derive(Serialize)]
-struct UnboundedJson {
-    horizon: Horizon,
-    cap: u64,
-    epsilon: f64,
-    delta: f64,
-    noise_multiplier: f64,
-    mechanism: String,
-    sensitivity: f64,
-    worst_rmse: f64,
-    state_bytes: u64,
-    milestones: Vec<MilestoneJson>,
-}
-
-#[derive(Serialize)]
-struct MilestoneJson {
-    steps: u64,
-    standard_error: f64,
-    known_horizon: Option<f64>,
-    ratio: Option<f64>,
-}
+use crate::mechanism::{UnboundedPlan, state_bytes};
+use crate::output::JsonObject;
+use crate::plot::{Line, ProfileChart, grouped};
+use evertally::{PlanSpec, Workload};
 
 /// The plan in a shape that other programs rely on.
 pub(super) fn json(spec: &PlanSpec, unbounded: &UnboundedPlan) -> Result<String> {
-    let milestones = unbounded.milestones.iter().map(|milestone| MilestoneJson {
-        steps: milestone.step,
-        standard_error: milestone.standard_error,
-        known_horizon: milestone.known_horizon,
-        ratio: milestone.ratio(),
+    let milestones = unbounded.milestones.iter().map(|milestone| {
+        JsonObject::default()
+            .with("steps", milestone.step)
+            .with("standard_error", milestone.standard_error)
+            .with("known_horizon", milestone.known_horizon)
+            .with("ratio", milestone.ratio())
     });
     let (plan, (epsilon, delta)) = (&unbounded.plan, budget_of(spec));
-    json_line(&UnboundedJson {
-        horizon: spec.horizon,
-        cap: plan.horizon(),
-        epsilon,
-        delta,
-        noise_multiplier: plan.noise_multiplier(),
-        mechanism: plan.mechanism().to_string(),
-        sensitivity: plan.sensitivity(),
-        worst_rmse: plan.accuracy().worst_rmse,
-        state_bytes: plan.cost().bytes(plan.shape().width() as u64),
-        milestones: milestones.collect(),
-    })
+    JsonObject::default()
+        .with("horizon", spec.horizon)
+        .with("cap", plan.horizon())
+        .with("epsilon", epsilon)
+        .with("delta", delta)
+        .with("noise_multiplier", plan.noise_multiplier())
+        .with("mechanism", plan.mechanism().to_string())
+        .with("sensitivity", plan.sensitivity())
+        .with("worst_rmse", plan.accuracy().worst_rmse)
+        .with("state_bytes", state_bytes(plan))
+        .with("milestones", milestones.collect::<Vec<_>>())
+        .line()
 }
 
 /// The plan for people.
@@ -84,9 +62,9 @@ pub(super) fn table(spec: &PlanSpec, unbounded: &UnboundedPlan) -> Result<String
         plan.mechanism(),
         plan.sensitivity(),
         plan.accuracy().worst_rmse,
-        bytes_in_words(plan.cost().bytes(plan.shape().width() as u64)),
+        bytes_in_words(state_bytes(plan)),
         plan.cost().operations_per_step,
-        aligned(&rows, 2),
+        aligned(&rows, 0..2),
     ))
 }
 
@@ -124,9 +102,8 @@ fn power(steps: u64) -> String {
 pub(super) fn chart(spec: &PlanSpec, unbounded: &UnboundedPlan) -> ProfileChart {
     let (plan, (epsilon, delta)) = (&unbounded.plan, budget_of(spec));
     let delta = delta_in_words(delta);
-    let unknown = Profile { name: "end unknown".to_owned(), errors: unbounded.profile.clone(), chosen: true };
-    let known =
-        Profile { name: "end known in advance".to_owned(), errors: unbounded.known.clone(), chosen: false };
+    let unknown = Line::profile("end unknown", &unbounded.profile, true);
+    let known = Line::profile("end known in advance", &unbounded.known, false);
     ProfileChart {
         title: format!("What not knowing the end costs: {}", subject(spec.workload)),
         subtitle: format!(

@@ -27,15 +27,14 @@ pub(crate) fn run(args: &ServeArgs) -> Result<()> {
     }
     // First of all: a first token that is made but never shown would lock everybody out.
     let listener = if args.verify { None } else { Some(listen(args.listen)?) };
-    let home = Home::of(args)?;
-    if args.verify && !home.directory().join("ledger.redb").exists() {
-        let directory = home.directory();
+    let (directory, _temporary) = home(args)?;
+    if args.verify && !directory.join("ledger.redb").exists() {
         return Err(CliError::bad(format!(
             "{} holds no ledger: there is nothing to verify",
             directory.display()
         )));
     }
-    let mut ledger = open(&home.directory(), args.fence.as_deref())?;
+    let mut ledger = open(&directory, args.fence.as_deref())?;
     let Some(listener) = listener else { return verify(&ledger) };
     let tokens = first_tokens(args, &mut ledger)?;
     if args.demo {
@@ -76,32 +75,16 @@ async fn serve(
     Ok(())
 }
 
-/// The directory of the counters, for as long as the service runs.
-enum Home {
-    Named(PathBuf),
-    Temporary(TempDir),
-}
-
-impl Home {
-    fn of(args: &ServeArgs) -> Result<Self> {
-        match &args.directory {
-            Some(directory) => Ok(Self::Named(directory.clone())),
-            None => {
-                let made = tempfile::Builder::new().prefix("evertally-demo-").tempdir();
-                made.map(Self::Temporary).map_err(|error| {
-                    CliError::Failure(format!("no temporary directory can be made: {error}"))
-                })
-            }
-        }
+/// The directory of the counters. A temporary one lasts for as long as its second part.
+fn home(args: &ServeArgs) -> Result<(PathBuf, Option<TempDir>)> {
+    if let Some(directory) = &args.directory {
+        return Ok((directory.clone(), None));
     }
-
-    fn directory(&self) -> PathBuf {
-        match self {
-            Self::Named(directory) => directory.clone(),
-            // A directory inside it, so that the fence beside that one is removed as well.
-            Self::Temporary(directory) => directory.path().join("counters"),
-        }
-    }
+    let made = tempfile::Builder::new().prefix("evertally-demo-").tempdir();
+    let made =
+        made.map_err(|error| CliError::Failure(format!("no temporary directory can be made: {error}")))?;
+    // A directory inside it, so that the fence beside that one is removed as well.
+    Ok((made.path().join("counters"), Some(made)))
 }
 
 fn open(directory: &Path, fence: Option<&Path>) -> Result<Ledger> {

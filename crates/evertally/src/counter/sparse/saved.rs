@@ -19,15 +19,16 @@ use zeroize::Zeroizing;
 
 use super::store::MAX_KEYS;
 use super::{Noise, SparseCounter};
-use crate::counter::state::{FRAME, Head, Reader, cut_short, reals, seal, unseal};
+use crate::counter::state::{Head, reals};
 use crate::counter::totals::carried;
 use crate::key_record::Layout;
 use crate::noise::integer::IntegerLane;
 use crate::noise::{LaneTag, NoiseKey};
 use crate::plan::Plan;
+use crate::saved_form::{Reader, cut_short, seal};
 use crate::{Error, Result};
 
-const MAGIC: &[u8; 4] = b"EVTK";
+const MAGIC: [u8; 4] = *b"EVTK";
 
 /// The minimum number of bytes of a key: one without noise.
 const MIN_KEY_BYTES: usize = 11 + 8 + 16;
@@ -37,12 +38,10 @@ impl SparseCounter {
     #[must_use]
     pub fn save(&self) -> Vec<u8> {
         let layout = self.store.layout();
-        // Allocated at once, because a vector that grows leaves copies of its content behind.
         let inputs = self.store.inputs().count();
         let keys = self.store.len() * (MIN_KEY_BYTES + 8 + 8 * layout.rows());
-        let mut bytes = Vec::with_capacity(FRAME + keys + 20 * inputs);
         let head = Head { fingerprint: self.plan.fingerprint(), key_tag: self.key_tag, step: self.closed };
-        head.put(MAGIC, &mut bytes);
+        let mut bytes = head.start(MAGIC, keys + 20 * inputs);
         bytes.extend((self.store.len() as u64).to_le_bytes());
         for key in 0..self.store.len() as u32 {
             let record = self.store.get(key);
@@ -92,7 +91,7 @@ impl SparseCounter {
     )]
     pub fn resume(plan: &Plan, key: NoiseKey, state: &[u8]) -> Result<Self> {
         Self::check(plan)?;
-        let (head, mut reader) = unseal(MAGIC, state)?;
+        let (head, mut reader) = Head::unseal(MAGIC, state)?;
         let mut counter = Self::with_key(&head.plan(plan, &key)?, &key)?;
         counter.closed = head.step;
         counter.read_keys(&mut reader)?;
@@ -103,7 +102,7 @@ impl SparseCounter {
 
     fn read_keys(&mut self, reader: &mut Reader<'_>) -> Result<()> {
         let layout = self.store.layout();
-        let keys = u64::from_le_bytes(reader.take()?);
+        let keys = reader.word()?;
         if keys > (reader.left() / MIN_KEY_BYTES) as u64 {
             return Err(cut_short());
         }
@@ -129,9 +128,9 @@ impl SparseCounter {
         reader: &mut Reader<'_>,
         words: &mut [u64],
     ) -> Result<()> {
-        let made = u64::from_le_bytes(reader.take()?);
+        let made = reader.word()?;
         let total = i128::from_le_bytes(reader.take()?);
-        let step = if layout.decays() { u64::from_le_bytes(reader.take()?) } else { 0 };
+        let step = if layout.decays() { reader.word()? } else { 0 };
         if made > self.closed || step > self.closed || !self.unit.holds(total) {
             return Err(misfit());
         }
@@ -139,7 +138,7 @@ impl SparseCounter {
         record.set_total(total, step);
         if made > 0 {
             for word in words.iter_mut() {
-                *word = u64::from_le_bytes(reader.take()?);
+                *word = reader.word()?;
             }
             record.set_lane(made, words.iter().copied());
             self.noise.check_lane(words)?;
@@ -148,7 +147,7 @@ impl SparseCounter {
     }
 
     fn read_inputs(&mut self, reader: &mut Reader<'_>) -> Result<()> {
-        let inputs = u64::from_le_bytes(reader.take()?);
+        let inputs = reader.word()?;
         if inputs > 0 && self.closed == self.plan.horizon() {
             return Err(misfit());
         }

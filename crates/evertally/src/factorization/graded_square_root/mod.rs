@@ -35,7 +35,8 @@ use weights::Weights;
 
 use super::integer::graded_amplification;
 use super::{
-    Cost, Dense, Factorization, IntegerDecoder, Kind, Mechanism, Request, dense_size, run_by_engine, series,
+    Cost, Dense, Factorization, IntegerDecoder, Kind, Mechanism, Request, dense_size, digest_of,
+    run_by_engine, series,
 };
 use crate::matrix::Matrix;
 use crate::mixture::Pair;
@@ -280,12 +281,8 @@ impl Factorization for GradedSquareRoot {
     /// The shape comes from a fitted table and J from a rule. A later version may change both.
     fn digest(&self) -> Option<[u8; 32]> {
         let Shape { start, end, decline, tilt } = self.shape;
-        let mut hasher = blake3::Hasher::new();
         let terms = self.parts.decays.len() as f64;
-        for number in start.into_iter().chain(end).chain([decline, tilt, terms]) {
-            hasher.update(&number.to_bits().to_le_bytes());
-        }
-        Some(*hasher.finalize().as_bytes())
+        Some(digest_of(start.into_iter().chain(end).chain([decline, tilt, terms])))
     }
 
     fn recipe(&self) -> Option<Recipe> {

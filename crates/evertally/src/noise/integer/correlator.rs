@@ -69,14 +69,14 @@ pub(crate) struct FilterCorrelator {
     field: IntegerField,
     step: u64,
     /// The numbers of each lane, lane by lane.
-    lanes: Vec<i128>,
+    lanes: Zeroizing<Vec<i128>>,
     /// Used for a single lane only.
     burst: Burst,
 }
 
 impl FilterCorrelator {
     pub(crate) fn new(filter: Filter, steps: StepReader, field: IntegerField) -> Self {
-        let lanes = vec![0; filter.rows() * field.width()];
+        let lanes = Zeroizing::new(vec![0; filter.rows() * field.width()]);
         Self { filter, steps, field, step: 0, lanes, burst: Burst::default() }
     }
 }
@@ -116,7 +116,7 @@ impl IntegerCorrelator for FilterCorrelator {
     }
 
     fn save(&self) -> Vec<i128> {
-        self.lanes.clone()
+        self.lanes.to_vec()
     }
 
     fn restore(&mut self, step: u64, saved: &[i128]) -> Result<()> {
@@ -127,16 +127,10 @@ impl IntegerCorrelator for FilterCorrelator {
     }
 }
 
-impl Drop for FilterCorrelator {
-    fn drop(&mut self) {
-        self.lanes.zeroize();
-    }
-}
-
 /// Sums of draws, which are exact in doubles: the correlator of a tree, on integers below 2^53.
 pub(crate) struct SumCorrelator {
     sums: Box<dyn Correlator>,
-    row: Vec<f64>,
+    row: Zeroizing<Vec<f64>>,
 }
 
 impl SumCorrelator {
@@ -146,7 +140,7 @@ impl SumCorrelator {
         scale: u64,
         sums: impl FnOnce(Arc<dyn WhiteField>) -> Box<dyn Correlator>,
     ) -> Self {
-        let row = vec![0.0; field.width()];
+        let row = Zeroizing::new(vec![0.0; field.width()]);
         Self { sums: sums(Arc::new(AsDoubles { field, scale })), row }
     }
 }
@@ -154,7 +148,7 @@ impl SumCorrelator {
 impl IntegerCorrelator for SumCorrelator {
     fn next(&mut self, out: &mut [i128]) {
         self.sums.next(&mut self.row);
-        for (integer, value) in out.iter_mut().zip(&self.row) {
+        for (integer, value) in out.iter_mut().zip(self.row.iter()) {
             debug_assert!(value.fract() == 0.0 && value.abs() < libm::exp2(53.0));
             *integer = *value as i128;
         }
@@ -174,11 +168,5 @@ impl IntegerCorrelator for SumCorrelator {
         }
         let doubles = Zeroizing::new(saved.iter().map(|value| *value as f64).collect::<Vec<_>>());
         self.sums.restore(step, &doubles)
-    }
-}
-
-impl Drop for SumCorrelator {
-    fn drop(&mut self) {
-        self.row.zeroize();
     }
 }

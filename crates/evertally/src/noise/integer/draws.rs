@@ -24,8 +24,9 @@ use crate::noise::keystream::{BLOCK_WORDS, Group, INPUT, LANES, make_block, make
 use crate::noise::{LaneTag, StreamKey, Tagger};
 
 /// Integer noise: a pure function of (stream key, law, lane tag, index, scale).
+#[doc(hidden)]
 #[derive(Clone)]
-pub(crate) struct IntegerNoise {
+pub struct IntegerNoise {
     stream: StreamKey,
     /// The cipher key of first blocks at indices below 2⁴⁰.
     cipher: StreamKey,
@@ -34,22 +35,26 @@ pub(crate) struct IntegerNoise {
 
 impl IntegerNoise {
     /// The number of draws of a lane. Indices run from 0 to `DRAWS − 1`.
-    pub(crate) const DRAWS: u64 = 1 << 60;
+    pub const DRAWS: u64 = 1 << 60;
     /// Scales run from 1 to `SCALES − 1`.
-    pub(crate) const SCALES: u64 = 1 << 52;
+    pub const SCALES: u64 = 1 << 52;
 
-    pub(crate) fn new(stream: StreamKey, law: IntegerLaw) -> Self {
+    /// The noise of this law under a stream key.
+    #[must_use]
+    pub fn new(stream: StreamKey, law: IntegerLaw) -> Self {
         Self { cipher: cipher_key(&stream, law, 0, 0), stream, law }
     }
 
     /// The tag of a name. It is the same for the same name and stream, for every law and for
     /// [`KeyedNoise`](crate::noise::KeyedNoise).
-    pub(crate) fn tag(&self, name: &[u8]) -> LaneTag {
+    #[must_use]
+    pub fn tag(&self, name: &[u8]) -> LaneTag {
         LaneTag::of(&self.stream, name)
     }
 
     /// Derives the tags of many names, each in less time than [`tag`](Self::tag).
-    pub(crate) fn tagger(&self) -> Tagger {
+    #[must_use]
+    pub fn tagger(&self) -> Tagger {
         Tagger::new(&self.stream)
     }
 
@@ -58,7 +63,8 @@ impl IntegerNoise {
     /// # Panics
     /// If the index or the scale is out of range: continuing would use the noise of another index,
     /// or not have the law.
-    pub(crate) fn draw(&self, lane: LaneTag, index: u64, scale: u64) -> i64 {
+    #[must_use]
+    pub fn draw(&self, lane: LaneTag, index: u64, scale: u64) -> i64 {
         check(index, 1);
         let law = self.at(scale);
         let mut block = [0; BLOCK_WORDS];
@@ -72,7 +78,7 @@ impl IntegerNoise {
     ///
     /// # Panics
     /// If `out` does not have one place per lane, or as in [`draw`](Self::draw).
-    pub(crate) fn draw_each(&self, lanes: &[LaneTag], index: u64, scale: u64, out: &mut [i64]) {
+    pub fn draw_each(&self, lanes: &[LaneTag], index: u64, scale: u64, out: &mut [i64]) {
         assert_eq!(lanes.len(), out.len(), "one place for each lane");
         check(index, 1);
         let law = self.at(scale);
@@ -83,7 +89,7 @@ impl IntegerNoise {
     ///
     /// # Panics
     /// If `out` does not have one place per scale, or as in [`draw`](Self::draw).
-    pub(crate) fn draw_steps(&self, lane: LaneTag, first: u64, scales: &[u64], out: &mut [i64]) {
+    pub fn draw_steps(&self, lane: LaneTag, first: u64, scales: &[u64], out: &mut [i64]) {
         assert_eq!(scales.len(), out.len(), "one place for each scale");
         check(first, out.len());
         self.draw_many(out, |i| (lane, first + i as u64), |i| self.at(scales[i]));

@@ -6,7 +6,7 @@ use zeroize::Zeroize;
 
 use super::IntegerNoise;
 use crate::Result;
-use crate::noise::field::check_tags;
+use crate::noise::field::distinct_tags;
 use crate::noise::{LaneTag, WhiteField};
 
 /// The draws of named lanes. The draws of a lane do not depend on the other lanes.
@@ -19,10 +19,7 @@ impl IntegerField {
     /// # Errors
     /// [`crate::Error::BadParameter`] if two lanes would share their noise.
     pub(crate) fn new<'a>(noise: IntegerNoise, names: impl Iterator<Item = &'a str>) -> Result<Self> {
-        let mut tagger = noise.tagger();
-        let tags: Vec<LaneTag> = names.map(|name| tagger.tag(name.as_bytes())).collect();
-        check_tags(&tags)?;
-        Ok(Self { noise, tags })
+        Ok(Self { tags: distinct_tags(noise.tagger(), names)?, noise })
     }
 
     pub(crate) fn width(&self) -> usize {

@@ -48,8 +48,9 @@ use super::acceptance::{Acceptance, Ratio, Scale};
 use super::words::Words;
 
 /// The law of a draw z with scale s.
+#[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum IntegerLaw {
+pub enum IntegerLaw {
     /// P(z) ∝ exp(−z²/2s²).
     Gaussian,
     /// P(z) ∝ exp(−|z|/s).

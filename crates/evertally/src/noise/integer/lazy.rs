@@ -5,7 +5,7 @@
 //! [`super::Filter`], in which lanes do not interact.
 
 use rayon::prelude::*;
-use zeroize::Zeroize;
+use zeroize::Zeroizing;
 
 use super::IntegerNoise;
 use super::filter::{Filter, are_within_reach};
@@ -19,14 +19,14 @@ const WAVE: u64 = 4096;
 pub(crate) struct IntegerLane {
     tag: LaneTag,
     made: u64,
-    numbers: Vec<i128>,
-    noise: i128,
+    numbers: Zeroizing<Vec<i128>>,
+    noise: Zeroizing<i128>,
 }
 
 impl IntegerLane {
     /// Restores a lane from the words of its numbers, two per number.
     pub(crate) fn new(tag: LaneTag, made: u64, words: &[u64]) -> Self {
-        Self { tag, made, numbers: numbers(words).collect(), noise: 0 }
+        Self { tag, made, numbers: Zeroizing::new(numbers(words).collect()), noise: Zeroizing::new(0) }
     }
 
     /// Whether these words could be those of a lane.
@@ -36,7 +36,7 @@ impl IntegerLane {
 
     /// The noise of the last step made.
     pub(crate) fn noise(&self) -> i128 {
-        self.noise
+        *self.noise
     }
 
     /// The numbers of the lane as words.
@@ -48,13 +48,6 @@ impl IntegerLane {
 /// Converts words to numbers, two words per number.
 fn numbers(words: &[u64]) -> impl Iterator<Item = i128> {
     words.as_chunks().0.iter().map(|[low, high]| (u128::from(*high) << 64 | u128::from(*low)) as i128)
-}
-
-impl Drop for IntegerLane {
-    fn drop(&mut self) {
-        self.numbers.zeroize();
-        self.noise.zeroize();
-    }
 }
 
 /// Advances lanes.
@@ -91,7 +84,7 @@ impl IntegerLanes {
                 while lane.made < end {
                     let numbers = &numbers[(lane.made - start) as usize];
                     let z = i128::from(noise.draw(lane.tag, lane.made, numbers.scale));
-                    lane.noise = filter.step(&mut lane.numbers, numbers, |_| z);
+                    *lane.noise = filter.step(&mut lane.numbers, numbers, |_| z);
                     lane.made += 1;
                 }
             });

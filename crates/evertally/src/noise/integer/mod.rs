@@ -24,7 +24,6 @@
 //! | `benchmark` | access for benchmarks |
 
 mod acceptance;
-mod benchmark;
 mod correlator;
 mod draws;
 mod exact;
@@ -39,12 +38,11 @@ mod steps;
 mod window;
 mod words;
 
-pub use benchmark::IntegerDraws;
 pub(crate) use correlator::{FilterCorrelator, IntegerCorrelator, SumCorrelator};
-pub(crate) use draws::IntegerNoise;
+pub use draws::IntegerNoise;
 pub(crate) use field::IntegerField;
 pub(crate) use filter::{Filter, MAX_DRAW_SCALES, are_within_reach, rounding as filter_rounding};
-pub(crate) use law::IntegerLaw;
+pub use law::IntegerLaw;
 pub(crate) use lazy::{IntegerLane, IntegerLanes};
 pub(crate) use reverse::ReversibleLane;
 pub(crate) use steps::StepReader;

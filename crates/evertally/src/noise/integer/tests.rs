@@ -190,7 +190,8 @@ fn farthest_neighbour(plan: &Plan, key: &crate::noise::NoiseKey) -> f64 {
         }
         let mut other = stream.clone();
         steps.iter().for_each(|&t| other[t] += 1.0);
-        farthest = farthest.max(crate::counter::replay_distance(plan, key, &stream, &other).unwrap());
+        farthest =
+            farthest.max(crate::counter::replay_lane(plan, key, "", &stream, &other).unwrap().distance);
     }
     farthest
 }

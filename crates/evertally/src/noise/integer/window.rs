@@ -11,7 +11,7 @@
 //!
 //! **Cost.** Per lane, 16 bytes per decay in x and 16·w bytes per decay in X.
 
-use zeroize::Zeroize;
+use zeroize::{Zeroize, Zeroizing};
 
 use super::correlator::IntegerCorrelator;
 use super::factor::Factor;
@@ -78,10 +78,10 @@ pub(crate) struct WindowCorrelator {
     steps: StepReader,
     field: IntegerField,
     step: u64,
-    lanes: Vec<i128>,
+    lanes: Zeroizing<Vec<i128>>,
     /// Σ_i (1−p_j)^i y_{t−iw} for the last w steps: for each step of the window, lane by lane,
     /// decay by decay.
-    rings: Vec<i128>,
+    rings: Zeroizing<Vec<i128>>,
     draws: Vec<i64>,
 }
 
@@ -95,8 +95,8 @@ impl WindowCorrelator {
     ) -> Self {
         let lanes = field.width();
         Self {
-            lanes: vec![0; filter.rows() * lanes],
-            rings: vec![0; width as usize * lanes * decays.len()],
+            lanes: Zeroizing::new(vec![0; filter.rows() * lanes]),
+            rings: Zeroizing::new(vec![0; width as usize * lanes * decays.len()]),
             draws: vec![0; lanes],
             decays,
             filter,
@@ -164,12 +164,5 @@ impl IntegerCorrelator for WindowCorrelator {
         self.rings.copy_from_slice(rings);
         self.step = step;
         Ok(())
-    }
-}
-
-impl Drop for WindowCorrelator {
-    fn drop(&mut self) {
-        self.lanes.zeroize();
-        self.rings.zeroize();
     }
 }

@@ -19,6 +19,7 @@ const MIN_CELL_COUNT: f64 = 100.0;
 const TAILS: [f64; 5] = [2.0, 3.0, 4.0, 5.0, 6.0];
 
 /// The statistics that the checks need, for any number of draws.
+#[derive(Default)]
 struct DrawStatistics {
     count: u64,
     power_sums: [f64; 4],
@@ -33,16 +34,7 @@ struct DrawStatistics {
 
 impl DrawStatistics {
     fn new() -> Self {
-        Self {
-            count: 0,
-            power_sums: [0.0; 4],
-            beyond: [0; TAILS.len()],
-            cells: vec![0; CELLS + 2],
-            last: 0.0,
-            neighbours: 0.0,
-            pairs: 0.0,
-            pairs_squared: 0.0,
-        }
+        Self { cells: vec![0; CELLS + 2], ..Self::default() }
     }
 
     /// Sums are taken chunk by chunk first, so that rounding stays below what a check could see.

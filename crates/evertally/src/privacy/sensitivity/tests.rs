@@ -227,3 +227,13 @@ fn compensated_sum_keeps_small_terms() {
     sum.add(f64::INFINITY);
     assert_eq!(sum.value(), f64::INFINITY);
 }
+
+#[test]
+fn small_terms_survive_large_ones() {
+    let mut sum = CompensatedSum::default();
+    [1e100, 1.0, -1e100, 2.0_f64.powi(-60)].into_iter().for_each(|term| sum.add(term));
+    assert_eq!(sum.value(), 1.0 + 2.0_f64.powi(-60));
+    let mut tenths = CompensatedSum::default();
+    (0..1_000_000).for_each(|_| tenths.add(0.1));
+    assert_eq!(tenths.value(), 100_000.0);
+}

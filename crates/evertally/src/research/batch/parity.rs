@@ -23,7 +23,7 @@
 
 use std::fmt;
 
-use zeroize::Zeroize;
+use zeroize::Zeroizing;
 
 use super::{NoiseScale, check_gaussian, white_noise};
 use crate::matrix::Matrix;
@@ -235,9 +235,9 @@ pub struct ParityTotals {
     plan: ParityPlan,
     /// Hash of the columns' names, which identifies the counted columns.
     names: [u8; 32],
-    totals: Vec<i64>,
+    totals: Zeroizing<Vec<i64>>,
     /// The rows of the block, one bit per row, column by column.
-    block: Vec<Vec<u64>>,
+    block: Vec<Zeroizing<Vec<u64>>>,
     rows: usize,
 }
 
@@ -248,8 +248,8 @@ impl ParityTotals {
         Self {
             plan: *plan,
             names: [0; 32],
-            totals: vec![0; plan.queries as usize],
-            block: vec![vec![0; BLOCK_WORDS]; plan.columns],
+            totals: vec![0; plan.queries as usize].into(),
+            block: vec![vec![0; BLOCK_WORDS].into(); plan.columns],
             rows: 0,
         }
     }
@@ -316,7 +316,7 @@ impl ParityTotals {
         self.counted();
         let mut answers = vec![0.0; self.totals.len()];
         self.white(&key).fill_parallel(0, &mut answers);
-        for (answer, &total) in answers.iter_mut().zip(&self.totals) {
+        for (answer, &total) in answers.iter_mut().zip(self.totals.iter()) {
             // Added as integers, so that the answer is a function of the noisy sum only.
             let noise = libm::scalbn(self.plan.noise.scale * *answer, UNIT_BITS).round() as i128;
             *answer = libm::scalbn(((i128::from(total) << UNIT_BITS) + noise) as f64, -UNIT_BITS);
@@ -338,7 +338,7 @@ impl ParityTotals {
 
     fn white(&self, key: &NoiseKey) -> WhiteNoise {
         let mut hasher = blake3::Hasher::new_derive_key("evertally parity totals 1");
-        for total in &self.totals {
+        for total in self.totals.iter() {
             hasher.update(&total.to_le_bytes());
         }
         white_noise(&self.noise_name(), &hasher, key)
@@ -368,13 +368,6 @@ fn count_sets(
             *word = a ^ b;
         }
         count_sets(&columns[first + 1..], next, later, rows, totals);
-    }
-}
-
-impl Drop for ParityTotals {
-    fn drop(&mut self) {
-        self.totals.zeroize();
-        self.block.iter_mut().for_each(Zeroize::zeroize);
     }
 }
 
@@ -410,7 +403,7 @@ mod tests {
                     expected.iter_mut().zip(parities(&plan, row)).for_each(|(sum, x)| *sum += x);
                 }
                 totals.count_block();
-                assert_eq!(totals.totals, expected, "{columns} choose {degree}");
+                assert_eq!(*totals.totals, expected, "{columns} choose {degree}");
             }
         }
     }
@@ -422,7 +415,7 @@ mod tests {
         let rows = 64 * BLOCK_WORDS + 17;
         (0..rows).for_each(|_| totals.add(0b001));
         totals.count_block();
-        assert_eq!(totals.totals, [-(rows as i64), -(rows as i64), rows as i64]);
+        assert_eq!(*totals.totals, [-(rows as i64), -(rows as i64), rows as i64]);
     }
 
     #[test]
@@ -451,7 +444,7 @@ mod tests {
         let mut totals = ParityTotals::new(&plan);
         totals.add(1 << 29);
         totals.count_block();
-        assert_eq!(totals.totals, parities(&plan, 1 << 29));
+        assert_eq!(*totals.totals, parities(&plan, 1 << 29));
     }
 
     #[test]

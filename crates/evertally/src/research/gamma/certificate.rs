@@ -90,20 +90,30 @@ impl Subject {
     /// The number of rows, that is, of queries.
     #[must_use]
     pub fn rows(&self) -> usize {
-        match self {
-            Self::Workload { horizon, .. } => *horizon,
-            Self::Real(matrix) => matrix.rows(),
-            Self::Complex(matrix) => matrix.rows(),
-        }
+        self.shape().0
     }
 
     /// The number of columns, that is, of inputs.
     #[must_use]
     pub fn columns(&self) -> usize {
+        self.shape().1
+    }
+
+    fn shape(&self) -> (usize, usize) {
         match self {
-            Self::Workload { horizon, .. } => *horizon,
-            Self::Real(matrix) => matrix.columns(),
-            Self::Complex(matrix) => matrix.columns(),
+            Self::Workload { horizon, .. } => (*horizon, *horizon),
+            Self::Real(matrix) => (matrix.rows(), matrix.columns()),
+            Self::Complex(matrix) => (matrix.rows(), matrix.columns()),
+        }
+    }
+
+    /// Whether all entries that are written out have this property.
+    fn entries_are(&self, property: impl Fn(f64) -> bool) -> bool {
+        let hold = |matrix: &Matrix| (0..matrix.rows()).all(|i| matrix.row(i).iter().all(|x| property(*x)));
+        match self {
+            Self::Workload { .. } => true,
+            Self::Real(matrix) => hold(matrix),
+            Self::Complex(matrix) => hold(&matrix.real) && hold(&matrix.imaginary),
         }
     }
 
@@ -126,25 +136,16 @@ impl Subject {
 
     /// Whether every entry is zero.
     pub(super) fn is_zero(&self) -> bool {
-        let zero = |matrix: &Matrix| (0..matrix.rows()).all(|i| matrix.row(i).iter().all(|x| *x == 0.0));
-        match self {
-            Self::Workload { .. } => false,
-            Self::Real(matrix) => zero(matrix),
-            Self::Complex(matrix) => zero(&matrix.real) && zero(&matrix.imaginary),
-        }
+        !matches!(self, Self::Workload { .. }) && self.entries_are(|x| x == 0.0)
     }
 
     /// Refuses a matrix that is empty, not finite or too large.
     pub(super) fn validate(&self) -> Result<()> {
-        let (rows, columns) = (self.rows(), self.columns());
-        let finite =
-            |matrix: &Matrix| (0..matrix.rows()).all(|i| matrix.row(i).iter().all(|x| x.is_finite()));
-        let finite = match self {
-            Self::Workload { workload, .. } => workload.validate().map(|_| true)?,
-            Self::Real(matrix) => finite(matrix),
-            Self::Complex(matrix) => finite(&matrix.real) && finite(&matrix.imaginary),
-        };
-        if rows == 0 || columns == 0 || !finite {
+        let (rows, columns) = self.shape();
+        if let Self::Workload { workload, .. } = self {
+            workload.validate()?;
+        }
+        if rows == 0 || columns == 0 || !self.entries_are(f64::is_finite) {
             return Err(Error::bad("matrix", "finite and not empty", format!("{rows} × {columns}")));
         }
         if self.decay().is_some() && rows > MAX_STRUCTURED {
@@ -212,6 +213,15 @@ impl Weights {
             Self::Gamma2 { rows, .. } => Some(rows),
         }
     }
+
+    /// Refuses weights that are not one per column, and one per row for γ_2.
+    pub(super) fn check_shape(&self, rows: usize, columns: usize) -> Result<()> {
+        if self.columns().len() == columns && self.rows().is_none_or(|weights| weights.len() == rows) {
+            return Ok(());
+        }
+        let expected = "one per column (and one per row for γ_2)";
+        Err(Error::bad("weights", expected, "another number of weights"))
+    }
 }
 
 /// Two bounds and everything that is needed to prove them again; see [`verify`](super::verify()).
@@ -254,15 +264,7 @@ impl Certificate {
         if rows.min(columns) > MAX_SIDE {
             return Err(Error::too_costly("a dense factorization", format!("{rows} × {columns} entries")));
         }
-        let fits = self.weights.columns().len() == columns
-            && self.weights.rows().is_none_or(|weights| weights.len() == rows);
-        if !fits {
-            return Err(Error::bad(
-                "weights",
-                "one per column (and one per row for γ_2)",
-                "another number of weights",
-            ));
-        }
+        self.weights.check_shape(rows, columns)?;
         super::dense::factors(&self.subject, &self.weights)
     }
 

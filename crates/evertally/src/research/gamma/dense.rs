@@ -12,6 +12,7 @@ use std::f64::consts::FRAC_1_SQRT_2;
 
 use faer::{Mat, Side};
 
+use super::Quantity;
 use super::certificate::{Certificate, Factors, Subject, Weights};
 use super::fixed_point::{Point, Problem, certify};
 use super::linear::{Dense, Entry, Thin, complex_matrix, failed, scale};
@@ -21,19 +22,18 @@ use crate::Result;
 use crate::matrix::Matrix;
 use crate::noise::Progress;
 
-/// γ_F of any matrix that is not zero.
-pub(super) fn gamma_f(subject: Subject, relative_gap: f64, progress: &dyn Progress) -> Result<Certificate> {
-    match Dense::of(&subject) {
-        Dense::Real(a) => solve(subject, &a, Mean::new, relative_gap, progress),
-        Dense::Complex(a) => solve(subject, &a, Mean::new, relative_gap, progress),
-    }
-}
-
-/// γ_2 of any matrix that is not zero.
-pub(super) fn gamma_2(subject: Subject, relative_gap: f64, progress: &dyn Progress) -> Result<Certificate> {
-    match Dense::of(&subject) {
-        Dense::Real(a) => solve(subject, &a, Worst::new, relative_gap, progress),
-        Dense::Complex(a) => solve(subject, &a, Worst::new, relative_gap, progress),
+/// γ_F or γ_2 of any matrix that is not zero.
+pub(super) fn certified(
+    quantity: Quantity,
+    subject: Subject,
+    gap: f64,
+    progress: &dyn Progress,
+) -> Result<Certificate> {
+    match (Dense::of(&subject), quantity) {
+        (Dense::Real(a), Quantity::GammaF) => solve(subject, &a, Mean::new, gap, progress),
+        (Dense::Real(a), Quantity::Gamma2) => solve(subject, &a, Worst::new, gap, progress),
+        (Dense::Complex(a), Quantity::GammaF) => solve(subject, &a, Mean::new, gap, progress),
+        (Dense::Complex(a), Quantity::Gamma2) => solve(subject, &a, Worst::new, gap, progress),
     }
 }
 

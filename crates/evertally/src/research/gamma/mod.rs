@@ -107,10 +107,8 @@ fn solve(
         };
         return Ok(Certificate { subject, weights, lower: 0.0, upper: 0.0, iterations: 0 });
     }
-    match (quantity, subject.decay()) {
-        (Quantity::GammaF, Some(decay)) => structured::gamma_f(subject, decay, relative_gap, progress),
-        (Quantity::GammaF, None) => dense::gamma_f(subject, relative_gap, progress),
-        (Quantity::Gamma2, Some(decay)) => structured::gamma_2(subject, decay, relative_gap, progress),
-        (Quantity::Gamma2, None) => dense::gamma_2(subject, relative_gap, progress),
+    match subject.decay() {
+        Some(decay) => structured::certified(quantity, subject, decay, relative_gap, progress),
+        None => dense::certified(quantity, subject, relative_gap, progress),
     }
 }

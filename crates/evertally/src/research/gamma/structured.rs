@@ -10,6 +10,7 @@
 
 use rayon::prelude::*;
 
+use super::Quantity;
 use super::certificate::{Certificate, Subject, Weights};
 use super::fixed_point::{Point, Problem, certify, check_gap, iterate};
 use super::nodes::Nodes;
@@ -102,25 +103,18 @@ impl Problem for Worst {
     }
 }
 
-/// γ_F of the workload λ^{i−j}.
-pub(super) fn gamma_f(
+/// γ_F or γ_2 of the workload λ^{i−j}.
+pub(super) fn certified(
+    quantity: Quantity,
     subject: Subject,
     decay: f64,
-    relative_gap: f64,
+    gap: f64,
     progress: &dyn Progress,
 ) -> Result<Certificate> {
-    let problem = |n: usize| Mean { decay, ones: vec![1.0; n] };
-    solve(subject, problem, relative_gap, progress)
-}
-
-/// γ_2 of the workload λ^{i−j}.
-pub(super) fn gamma_2(
-    subject: Subject,
-    decay: f64,
-    relative_gap: f64,
-    progress: &dyn Progress,
-) -> Result<Certificate> {
-    solve(subject, |count| Worst { decay, count }, relative_gap, progress)
+    match quantity {
+        Quantity::GammaF => solve(subject, |n| Mean { decay, ones: vec![1.0; n] }, gap, progress),
+        Quantity::Gamma2 => solve(subject, |count| Worst { decay, count }, gap, progress),
+    }
 }
 
 fn solve<P: Problem>(

@@ -83,15 +83,7 @@ pub fn verify(certificate: &Certificate) -> Result<Proof> {
 /// The bounds that weights prove.
 fn prove(subject: &Subject, weights: &Weights) -> Result<Proof> {
     subject.validate()?;
-    let fits = weights.columns().len() == subject.columns()
-        && weights.rows().is_none_or(|rows| rows.len() == subject.rows());
-    if !fits {
-        return Err(Error::bad(
-            "weights",
-            "one per column (and one per row for γ_2)",
-            "another number of weights",
-        ));
-    }
+    weights.check_shape(subject.rows(), subject.columns())?;
     let proof = match (subject.decay(), weights) {
         (Some(decay), Weights::GammaF { columns }) => structured::prove_gamma_f(decay, columns)?,
         (Some(decay), Weights::Gamma2 { rows, columns }) => structured::prove_gamma_2(decay, rows, columns)?,

@@ -15,10 +15,10 @@ struct Line {
     args: CountArgs,
 }
 
-fn task(options: &str) -> Task {
+fn args(options: &str) -> CountArgs {
     let line =
         format!("count - --time t --every 1s --from 1970-01-01 --epsilon 1 --delta 1e-6 --follow {options}");
-    Task::from_args(&Line::parse_from(line.split(' ')).args).unwrap()
+    Line::parse_from(line.split(' ')).args
 }
 
 /// What happens next: an event of this second comes after so many, or the input ends.
@@ -31,7 +31,8 @@ use Next::{End, Event};
 
 /// The releases as (second by the clock, step, total).
 fn released(options: &str, script: &[Next]) -> Vec<(i64, u64, f64)> {
-    let task = task(options);
+    let args = args(options);
+    let task = Task::from_args(&args).unwrap();
     let clock = Shared::new(0);
     let mut script = script.iter().copied().peekable();
     let mut passed = 0;

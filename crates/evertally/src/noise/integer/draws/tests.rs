@@ -175,7 +175,7 @@ fn debug_shows_no_key() {
 #[should_panic(expected = "passes the last index of a lane")]
 fn an_index_past_the_end_is_refused() {
     let noise = noise(IntegerLaw::Gaussian);
-    noise.draw(noise.tag(b"a"), IntegerNoise::DRAWS, 1);
+    let _ = noise.draw(noise.tag(b"a"), IntegerNoise::DRAWS, 1);
 }
 
 #[test]
