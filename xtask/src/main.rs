@@ -2,6 +2,7 @@
 
 mod audit;
 mod bench;
+mod book;
 mod crash;
 mod crosscheck;
 mod fit;
@@ -19,6 +20,7 @@ mod test;
 mod tidy;
 mod venv;
 
+use std::path::Path;
 use std::process::ExitCode;
 
 const HELP: &str = "\
@@ -35,6 +37,9 @@ Checks:
                    (part of test)
   python           Install the Python package into a clean environment and run its tests, types and
                    stubs (part of test)
+  book [PROGRAM]   Build the book into target/book, and check its figures, its links and the commands of
+                   its tutorials with the given or a fresh program (part of test)
+  book update      Make the tables and pictures of the book again
   statistics       Compare 10⁸ draws of every kind of noise with its distribution
   fuzz [SECONDS]   Run every fuzz target for 60 seconds, or for SECONDS. Needs the nightly toolchain and
                    cargo-fuzz
@@ -117,6 +122,9 @@ fn main() -> ExitCode {
         ["simulate", seeds, first] => simulate::run(Some(seeds), Some(first)),
         ["learning"] => learning::run(false),
         ["learning", "quick"] => learning::run(true),
+        ["book"] => book::test(),
+        ["book", "update"] => book::update(),
+        ["book", program] => book::with_program(Path::new(program)),
         ["python"] => python::test(),
         ["schemathesis"] => service::schemathesis(),
         ["page"] => service::page(),

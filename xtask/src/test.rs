@@ -1,6 +1,7 @@
 //! `cargo xtask test`: runs every check that must pass before a change lands.
 
 use crate::Outcome;
+use crate::book;
 use crate::crosscheck;
 use crate::process::{self, cargo, name, works};
 use crate::python;
@@ -41,6 +42,12 @@ pub(crate) fn run() -> Outcome {
         python::test()?;
     } else {
         eprintln!("skipped: there is no python3 with venv to install the package into");
+    }
+    heading("The book: its figures, links and commands");
+    if crosscheck::python_is_installed() {
+        book::test()?;
+    } else {
+        eprintln!("skipped: there is no python3 with venv to build it with");
     }
     heading("Licences, bans and sources (cargo deny)");
     if works(cargo().args(["deny", "--version"])) {
