@@ -5,8 +5,8 @@
 A block starts with ```console. In it, a line that starts with `$ ` is a command, which continues
 below while its lines end with a backslash. All other lines are output of the command before them.
 A block without `$ ` has one command per line and shows no output. All commands of a file run in one
-shell, so variables and background processes last. `evertally` is PROGRAM, and `examples` is the
-repository's folder of that name.
+shell, so variables and background processes last. `evertally` is PROGRAM, and so is `cargo run
+--release --`; `examples` is the repository's folder of that name.
 
 - Every command must succeed.
 - Every line of shown output must be printed, in the order shown. `…` stands for any text, and on a
@@ -99,7 +99,7 @@ def run(program: pathlib.Path, todo: list[Command]) -> list[tuple[int | None, st
         address = f"127.0.0.1:{free_port()}"
         script = []
         for position, command in enumerate(todo):
-            text = command.text.replace("127.0.0.1:8740", address)
+            text = command.text.replace("127.0.0.1:8740", address).replace("cargo run --release -- ", "evertally ")
             script.append(
                 f"{{ {text}\n}} > '{results}/{position}' 2>&1 < /dev/null\necho $? > '{results}/{position}.code'"
             )

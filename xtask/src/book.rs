@@ -26,7 +26,8 @@ const PACKAGES: [&str; 5] = [
 ];
 
 /// The pages whose console blocks are run.
-const TUTORIALS: [&str; 9] = [
+const TUTORIALS: [&str; 10] = [
+    "README.md",
     "docs/index.md",
     "docs/first-count.md",
     "docs/persons.md",
