@@ -1,6 +1,7 @@
 //! How the program fails: one clear line, and an exit code for the kind of failure.
 
 use evertally::ErrorClass;
+#[cfg(feature = "service")]
 use evertally_ledger::Class;
 use std::io::{self, Write};
 use std::path::Path;
@@ -87,6 +88,7 @@ impl From<evertally::Error> for CliError {
     }
 }
 
+#[cfg(feature = "service")]
 impl From<evertally_ledger::Error> for CliError {
     fn from(error: evertally_ledger::Error) -> Self {
         match error.class() {

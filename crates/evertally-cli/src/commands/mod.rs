@@ -16,5 +16,6 @@ pub(crate) mod parity;
 pub(crate) mod plan;
 mod planning;
 pub(crate) mod research;
+#[cfg_attr(not(feature = "service"), path = "no_service.rs")]
 pub(crate) mod serve;
 pub(crate) mod shared;
