@@ -62,13 +62,13 @@ pub(crate) fn add_cached_packages(python: &Path, pins: &[&str]) -> Outcome {
         .map_err(|error| format!("cannot write {}: {error}", paths.display()))
 }
 
-/// `pip install ./python`, with the profile and artifacts of the other tests, so that the library
-/// is not compiled again for release.
+/// `pip install ./python`, with the profile, features and artifacts of the other tests, so that the
+/// library is not compiled again.
 fn install_package(python: &Path) -> Outcome {
     run(pip(python)
         .arg("./python")
         .env("CARGO_TARGET_DIR", root().join("target"))
-        .env("MATURIN_PEP517_ARGS", "--profile dev"))
+        .env("MATURIN_PEP517_ARGS", "--profile dev --features as-tested"))
 }
 
 pub(crate) fn pytest(python: &Path) -> Command {
