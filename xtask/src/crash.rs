@@ -49,7 +49,7 @@ pub(crate) fn kills(kills: Option<&str>) -> Outcome {
 pub(crate) fn keys(kills: Option<&str>) -> Outcome {
     let kills = number(kills, KILLS)?;
     let mut test = process::cargo();
-    test.args(["test", "--package", "evertally-cli", "--test", "key_kills", "--", "--nocapture"]);
+    test.args(["test", "--package", "evertally-cli", "--test", "it", "key_kills::", "--", "--nocapture"]);
     let said = process::output_with_progress(test.env("EVERTALLY_KILLS", kills.to_string()))?;
     let report = said.lines().find(|line| line.starts_with('{'));
     let report: Value = report

@@ -29,7 +29,12 @@ Runs the checks, trials and benchmarks of this repository.
 Usage: cargo xtask <TASK>
 
 Checks:
-  test             Run every check that must pass before a change lands. Stops at the first failure
+  test             Run every check that must pass before a change lands, side by side where they are
+                   independent. Starts nothing more after a failure
+  test --quick     Run the checks of daily work: tidy, formatting, lints, the tests in Rust without slow
+                   ones, and those of the Python package without PyTorch and Spark
+  test --timings   Run every check, and write the time of each to bench/test.json and bench/test.md
+  test step NAME   Run one check. The outputs of all are in target/test/NAME.log
   tidy             Check the width of comments (part of test)
   crosscheck sdp   Compare γ_F with the paper's semidefinite programs, solved by Clarabel (part of test)
   schemathesis     Send requests derived from the service's OpenAPI document to it (part of test)
@@ -93,7 +98,10 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let outcome = match arguments[..] {
-        ["test"] => test::run(),
+        ["test"] => test::all(),
+        ["test", "--quick"] => test::quick(),
+        ["test", "--timings"] => test::timings(),
+        ["test", "step", name] => test::step(name),
         ["tidy"] => tidy::run(),
         ["audit"] => audit::run(None),
         ["audit", table] => audit::run(Some(table)),

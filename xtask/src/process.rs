@@ -51,10 +51,19 @@ pub(crate) fn works(command: &mut Command) -> bool {
     command.stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|status| status.success())
 }
 
-/// Builds the programs as `cargo test --workspace` does. Another way would have other features and
-/// compile them again.
+/// The command that compiles the tests and programs. Another one would have other features and compile
+/// the dependencies again.
+pub(crate) const AS_TESTED: [&str; 3] = ["test", "--workspace", "--no-run"];
+
+/// The environment variable of steps that run after `AS_TESTED`.
+pub(crate) const BUILT: &str = "EVERTALLY_BUILT";
+
+/// Builds the programs as the tests do, unless a step has done so.
 pub(crate) fn build_as_tested() -> Outcome {
-    run(cargo().args(["test", "--quiet", "--workspace", "--no-run"]))
+    if std::env::var_os(BUILT).is_some() {
+        return Ok(());
+    }
+    run(cargo().args(AS_TESTED).arg("--quiet"))
 }
 
 /// Builds the workers of the benchmarks in the release profile.

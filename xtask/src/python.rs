@@ -5,8 +5,8 @@
 //! - `target/venv/package` is created again every time, to show that `pip install ./python`
 //!   suffices. It also has the tools of the tests;
 //! - PyTorch and the packages of its tests are in a directory outside the clone. It is named by
-//!   their versions, and never changes once it is complete. Spark is in another one. A path file
-//!   adds one of them at a time to the environment, after the tests that must pass without it.
+//!   their versions, and never changes once it is complete. Spark is in another one. `PYTHONPATH`
+//!   adds one of them to the processes of its tests. All others must pass without it.
 
 use std::env;
 use std::fs;
@@ -18,6 +18,9 @@ use crate::process::{build_as_tested, command, output, root, run};
 use crate::spark;
 use crate::venv::{self, pip};
 
+/// The environment of the tests, in `target/venv`.
+const ENVIRONMENT: &str = "package";
+
 /// The tools of the tests. The package itself requires numpy.
 const TOOLS: [&str; 4] = ["numpy==2.4.6", "pytest==9.2.0", "mypy==2.4.1", "matplotlib==3.11.2"];
 
@@ -26,23 +29,61 @@ pub(crate) const TORCH: [&str; 3] = ["torch==2.15.0", "numpy==2.4.6", "scikit-le
 
 /// Installs the package into a clean environment and runs all of its tests.
 pub(crate) fn test() -> Outcome {
+    install()?;
+    core()?;
+    torch()?;
+    spark::test()
+}
+
+/// Creates the environment again, with the package and the tools.
+pub(crate) fn install() -> Outcome {
+    let python = venv::fresh(ENVIRONMENT)?;
+    install_package(pip(&python).arg("./python"))?;
+    run(pip(&python).args(TOOLS))
+}
+
+/// The tests of the package without PyTorch and Spark, its types and its stubs.
+pub(crate) fn core() -> Outcome {
     // The tests compare the package with the noise of the command line.
     build_as_tested()?;
-    let python = venv::fresh("package")?;
-    install_package(&python)?;
-    run(pip(&python).args(TOOLS))?;
-    let tests = root().join("python/tests");
-    let beside = ["torch", "spark"].map(|name| format!("--ignore={}", tests.join(name).display()));
-    run(pytest(&python).arg(&tests).args(beside))?;
-    run(mypy(&python).args(["-m", "evertally", "-m", "evertally.plots"]))?;
-    run(mypy(&python).args(["--exclude", "tests/(torch|spark)"]).arg(&tests))?;
+    let (python, tests) = (environment(), tests());
+    core_tests(&python)?;
+    run(mypy(&python, "core").args(["-m", "evertally", "-m", "evertally.plots"]))?;
+    run(mypy(&python, "core").args(["--exclude", "tests/(torch|spark)"]).arg(&tests))?;
     run(command(&python)
         .args(["-m", "mypy.stubtest", "evertally._native"])
-        .current_dir(python.with_file_name("")))?;
-    add_cached_packages(&python, &TORCH)?;
-    run(pytest(&python).arg(tests.join("torch")))?;
-    run(mypy(&python).args(["-p", "evertally.torch"]))?;
-    spark::test(&python)
+        .current_dir(python.with_file_name("")))
+}
+
+/// The tests and types of `evertally.torch`.
+pub(crate) fn torch() -> Outcome {
+    let python = environment();
+    let packages = cached(&python, &TORCH)?;
+    run(pytest(&python).arg(tests().join("torch")).env("PYTHONPATH", &packages))?;
+    run(mypy(&python, "torch").args(["-p", "evertally.torch"]).env("PYTHONPATH", &packages))
+}
+
+/// The tests of the package without PyTorch and Spark, in an environment that is kept.
+pub(crate) fn quick() -> Outcome {
+    build_as_tested()?;
+    let python = venv::python("quick", &TOOLS)?;
+    install_package(pip(&python).args(["--no-deps", "--force-reinstall", "./python"]))?;
+    core_tests(&python)
+}
+
+fn core_tests(python: &Path) -> Outcome {
+    let tests = tests();
+    let beside = ["torch", "spark"].map(|name| format!("--ignore={}", tests.join(name).display()));
+    run(pytest(python).arg(&tests).args(beside))
+}
+
+/// The interpreter of the environment that `install` has created.
+pub(crate) fn environment() -> PathBuf {
+    venv::interpreter(ENVIRONMENT)
+}
+
+fn tests() -> PathBuf {
+    root().join("python/tests")
 }
 
 /// The interpreter of an environment for a benchmark: the release build of the package, with pinned
@@ -62,13 +103,12 @@ pub(crate) fn add_cached_packages(python: &Path, pins: &[&str]) -> Outcome {
         .map_err(|error| format!("cannot write {}: {error}", paths.display()))
 }
 
-/// `pip install ./python`, with the profile and artifacts of the other tests, so that the library
-/// is not compiled again for release.
-fn install_package(python: &Path) -> Outcome {
-    run(pip(python)
-        .arg("./python")
+/// Runs `pip install ./python` with the profile, features and artifacts of the other tests, so that the
+/// library is not compiled again.
+fn install_package(install: &mut Command) -> Outcome {
+    run(install
         .env("CARGO_TARGET_DIR", root().join("target"))
-        .env("MATURIN_PEP517_ARGS", "--profile dev"))
+        .env("MATURIN_PEP517_ARGS", "--profile dev --features as-tested"))
 }
 
 pub(crate) fn pytest(python: &Path) -> Command {
@@ -81,11 +121,12 @@ pub(crate) fn pytest(python: &Path) -> Command {
 }
 
 /// Types are checked in another directory, so that mypy finds the installed package and not its
-/// sources.
-pub(crate) fn mypy(python: &Path) -> Command {
+/// sources. Tests that run side by side have different packages, so each has a cache of its own.
+pub(crate) fn mypy(python: &Path, cache: &str) -> Command {
     let mut mypy = command(python);
     mypy.args(["-m", "mypy", "--strict", "--config-file"])
         .arg(root().join("python/pyproject.toml"))
+        .env("MYPY_CACHE_DIR", root().join("target/mypy").join(cache))
         .current_dir(python.with_file_name(""));
     mypy
 }

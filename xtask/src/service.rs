@@ -5,7 +5,6 @@ use std::fs;
 use std::path::PathBuf;
 
 use crate::Outcome;
-use crate::crosscheck;
 use crate::process::{self, command, fresh_directory, root, works};
 use crate::venv;
 
@@ -14,16 +13,6 @@ const PACKAGES: [&str; 1] = ["schemathesis==4.32.5"];
 /// The number of requests per route and phase. It suffices for a check of every change, not for
 /// rare faults.
 const EXAMPLES: &str = "40";
-
-/// Runs both, as far as the required programs are installed.
-pub(crate) fn test() -> Outcome {
-    if crosscheck::python_is_installed() {
-        schemathesis()?;
-    } else {
-        eprintln!("schemathesis skipped: there is no python3 with venv to install it into");
-    }
-    page()
-}
 
 /// Sends requests that the document allows and requests that it forbids, and compares the answers
 /// with the document: once for any counters, most of which do not exist, and once for one that

@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::Outcome;
-use crate::process::{command, root, run};
-use crate::python::{add_cached_packages, cached, mypy, pytest, release_environment};
+use crate::process::{build_as_tested, command, root, run};
+use crate::python::{self, cached, mypy, pytest, release_environment};
 
 /// The packages of `evertally.spark`: Spark, and those that it needs to exchange tables with
 /// Python.
@@ -20,8 +20,8 @@ pub(crate) const SPARK: [&str; 5] =
 /// The oldest Java that Spark 4 supports.
 const MIN_JAVA: u32 = 17;
 
-/// Adds Spark to an environment that has the package and the tools, and runs the tests.
-pub(crate) fn test(python: &Path) -> Outcome {
+/// Runs the tests, with the package and the tools of the environment of the other tests.
+pub(crate) fn test() -> Outcome {
     let Some(java) = java()? else {
         eprintln!(
             "skipped: the tests of evertally.spark need Java {MIN_JAVA} or later, and `java -version` finds none; set JAVA_HOME or PATH"
@@ -29,11 +29,12 @@ pub(crate) fn test(python: &Path) -> Outcome {
         return Ok(());
     };
     eprintln!("the tests of evertally.spark, on Java {java}");
-    add_cached_packages(python, &SPARK)?;
-    let tests = root().join("python/tests/spark");
-    run(with_spark(pytest(python).arg(&tests), python)?)?;
-    run(mypy(python).args(["-p", "evertally.spark"]))?;
-    run(mypy(python).arg(&tests).env("MYPYPATH", &tests))
+    build_as_tested()?;
+    let python = python::environment();
+    let (packages, tests) = (cached(&python, &SPARK)?, root().join("python/tests/spark"));
+    run(with_spark(pytest(&python).arg(&tests), &python)?.env("PYTHONPATH", &packages))?;
+    run(mypy(&python, "spark").args(["-p", "evertally.spark"]).env("PYTHONPATH", &packages))?;
+    run(mypy(&python, "spark").arg(&tests).env("MYPYPATH", &tests).env("PYTHONPATH", &packages))
 }
 
 /// The interpreter for benchmarks and crash trials: the release build of the package, with Spark.

@@ -5,7 +5,9 @@
 //!   package. Rows of tables are exempt, because Markdown cannot break them. So are lines of Python
 //!   sessions, because they are tests.
 //! - The modules of the library depend on each other in one direction (`modules`).
+//! - Everything that the tests build has one set of features (`features`).
 
+mod features;
 mod modules;
 
 use std::path::Path;
@@ -22,10 +24,12 @@ const FILES: [&str; 5] = ["*.rs", "python/**/*.py", "web/*.ts", "web/*.mjs", "we
 /// How comment lines of Rust, TypeScript and CSS start.
 const MARKS: [&str; 3] = ["//", "/*", "* "];
 
-/// Fails if a comment is wider than the limit, or if modules of the library form a cycle.
+/// Fails if a comment is wider than the limit, modules of the library form a cycle, or the tests
+/// would compile a dependency twice.
 pub(crate) fn run() -> Outcome {
     comments()?;
-    modules::run()
+    modules::run()?;
+    features::run()
 }
 
 fn comments() -> Outcome {

@@ -11,8 +11,8 @@ use crate::process::{command, output, root, run};
 /// A file written last lists the installed packages, so that an interrupted installation is
 /// repeated and a changed pin is noticed.
 pub(crate) fn python(name: &str, packages: &[&str]) -> Result<PathBuf, String> {
-    let home = root().join("target/venv").join(name);
-    let python = home.join("bin").join("python");
+    let home = home(name);
+    let python = interpreter(name);
     let note = home.join("packages.txt");
     let wanted = packages.join("\n");
     if fs::read_to_string(&note).is_ok_and(|found| found == wanted)
@@ -29,9 +29,17 @@ pub(crate) fn python(name: &str, packages: &[&str]) -> Result<PathBuf, String> {
 
 /// The Python of an empty environment.
 pub(crate) fn fresh(name: &str) -> Result<PathBuf, String> {
-    let home = root().join("target/venv").join(name);
-    run(command("python3").args(["-m", "venv", "--clear"]).arg(&home))?;
-    Ok(home.join("bin").join("python"))
+    run(command("python3").args(["-m", "venv", "--clear"]).arg(home(name)))?;
+    Ok(interpreter(name))
+}
+
+/// The Python of an environment that exists.
+pub(crate) fn interpreter(name: &str) -> PathBuf {
+    home(name).join("bin/python")
+}
+
+fn home(name: &str) -> PathBuf {
+    root().join("target/venv").join(name)
 }
 
 pub(crate) fn pip(python: &Path) -> Command {

@@ -11,6 +11,9 @@ from typing import Any, Optional
 
 os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
 os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+# Virtual machines live for minutes here: what they would save later by compiling well is never
+# saved. Executors and the queries that are killed inherit it.
+os.environ.setdefault("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
 import numpy as np
 import pandas as pd

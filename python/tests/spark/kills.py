@@ -38,9 +38,6 @@ import evertally
 KINDS = ["offsets", "sink", "state", "written", "shown", "committed", "random"]
 KEYS = [f"k{number}" for number in range(9)]
 CLUSTER = "local-cluster[2,1,1024]"
-# Virtual machines live for seconds here: what they would save later by compiling well is never
-# saved.
-SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 # A run that takes longer than this is stuck.
 MAX_RUN_SECONDS = 300
 
@@ -105,7 +102,7 @@ class Trial:
         self.starts += 1
         self._write_settings(points)
         log = self.folder / "logs" / f"{self.starts:03}.txt"
-        environment = {**os.environ, "SPARK_HOME": str(self.folder / "home"), "JAVA_TOOL_OPTIONS": SHORT_LIVED}
+        environment = {**os.environ, "SPARK_HOME": str(self.folder / "home")}
         with open(log, "wb") as output:
             # A session of its own: its process group is the driver, its virtual machine and their
             # executors, and nothing else.

@@ -1,0 +1,31 @@
+//! The tests of the command line, in one program: every test program links the whole library. All of
+//! them run `evertally` as a process of its own, in a directory of its own.
+
+#![allow(clippy::unwrap_used, reason = "a failed test is a failed test")]
+
+mod answer;
+mod audit;
+mod bad_input;
+mod bounds;
+mod budget;
+mod canaries;
+mod common;
+mod count;
+mod crash;
+mod demo;
+mod follow;
+mod gamma;
+mod key_kills;
+mod keys;
+mod learn;
+mod learn_bad_input;
+mod learn_noise;
+mod learn_resume;
+mod noise;
+mod paper;
+mod parity;
+mod plan;
+mod predict;
+mod serve;
+mod unnamed;
+mod version_1;

@@ -1,0 +1,145 @@
+//! `plan`: every mechanism side by side.
+
+use crate::common::Place;
+
+#[test]
+fn json_has_the_promised_shape() {
+    let text = Place::new().run("plan --horizon 64 --epsilon 1 --delta 1e-6 --json").ok().stdout;
+    let json: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(
+        (json["horizon"].as_u64(), json["epsilon"].as_f64(), json["delta"].as_f64()),
+        (Some(64), Some(1.0), Some(1e-6))
+    );
+    let sigma = json["noise_multiplier"].as_f64().unwrap();
+    assert!((sigma - 4.2247).abs() < 1e-4, "{sigma}");
+    let (lower, upper) =
+        (json["optimal"]["lower"].as_f64().unwrap(), json["optimal"]["upper"].as_f64().unwrap());
+    assert!(lower <= upper && upper <= lower * (1.0 + 1e-6));
+    let mechanisms = json["mechanisms"].as_array().unwrap();
+    for mechanism in mechanisms.iter().filter(|mechanism| mechanism["skipped"].is_null()) {
+        let number = |name: &str| mechanism[name].as_f64().unwrap();
+        assert!(number("mean_error") >= lower * (1.0 - 1e-6), "{mechanism}");
+        // Exact releases are rounded to integers.
+        let rounded = if mechanism["arithmetic"] == "exact" { 1.0 / 12.0 } else { 0.0 };
+        let expected = (sigma.powi(2) * number("mean_error") + rounded).sqrt();
+        assert!((number("rmse") / expected - 1.0).abs() < 1e-7, "{mechanism}");
+        assert!(number("max_error") >= number("mean_error") * (1.0 - 1e-12));
+        assert_eq!(mechanism.as_object().unwrap().len(), 7);
+    }
+    assert!(mechanisms.iter().any(|mechanism| mechanism["name"] == "square-root"));
+}
+
+#[test]
+fn one_mechanism_can_be_picked_and_drawn() {
+    let place = Place::new();
+    let line = "plan --horizon 100 --epsilon 1 --delta 1e-6 --mechanism square-root";
+    let text = place.run(&format!("{line} --json")).ok().stdout;
+    let json: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(json["mechanisms"].as_array().map(Vec::len), Some(1));
+    let table = place.run(&format!("{line} --plot errors.svg")).ok().stdout;
+    assert!(table.contains("square-root") && table.contains("rmse"), "{table}");
+    assert!(String::from_utf8(place.read("errors.svg")).unwrap().contains("standard error"));
+}
+
+#[test]
+fn a_named_mechanism_that_cannot_serve_is_an_error() {
+    let place = Place::new();
+    for (options, parts) in [
+        ("--horizon 64 --delta 1e-6 --mechanism laplace-tree", &["laplace-tree", "pure ε"]),
+        ("--horizon 64 --delta 0 --mechanism square-root", &["square-root", "laplace-tree"]),
+        ("--horizon 100000 --delta 1e-6 --mechanism optimal", &["optimal", "too costly"]),
+        ("--horizon 64 --delta 1e-6 --window 8 --mechanism binary", &["binary", "prefix sum"]),
+    ] {
+        for extra in ["", "--json", "--plot errors.svg"] {
+            place.run(&format!("plan --epsilon 1 {options} {extra}")).refused(parts);
+        }
+    }
+    assert_eq!(place.files(), Vec::<String>::new());
+}
+
+#[test]
+fn memory_is_that_of_all_keys_or_coordinates() {
+    let place = Place::new();
+    let bytes = |extra: &str| {
+        let line = format!("plan --horizon 64 --epsilon 1 --delta 1e-6 --mechanism binary --json {extra}");
+        let json: serde_json::Value = serde_json::from_str(&place.run(&line).ok().stdout).unwrap();
+        json["mechanisms"][0]["state_bytes"].as_u64().unwrap()
+    };
+    // The tree shares nothing between coordinates; a key has a tag of twelve bytes besides.
+    let one = bytes("");
+    assert_eq!(bytes("--group-count 50"), 50 * (one + 12));
+    assert_eq!(bytes("--dim 1000000"), 1_000_000 * bytes("--arithmetic float"));
+    let table = place.run("plan --horizon 64 --epsilon 1 --delta 1e-6 --dim 1000").ok().stdout;
+    assert!(table.contains("64 steps of 1000 coordinates at"), "{table}");
+    let line = "plan --horizon 4096 --epsilon 1 --delta 1e-6 --group-count 1000 --memory-limit 1M";
+    let table = place.run(line).ok().stdout;
+    assert!(table.contains("of 1000 keys") && table.contains("more than the limit of 1048576"), "{table}");
+    let line = "plan --horizon 64 --epsilon 1 --delta 1e-6";
+    place.run(&format!("{line} --group-count 0")).refused(&["--group-count", "got 0"]);
+    place.run(&format!("{line} --group-count 100001")).refused(&["--group-count", "100000", "--dim"]);
+    place.run(&format!("{line} --dim 0")).refused(&["--dim", "got 0"]);
+    place.run(&format!("{line} --dim 2 --group-count 2")).refused(&["--dim", "--group-count"]);
+}
+
+#[test]
+fn horizons_that_few_mechanisms_reach_are_planned() {
+    let place = Place::new();
+    for horizon in ["281474976710656", "1152921504606846976"] {
+        let table = place.run(&format!("plan --horizon {horizon} --epsilon 1 --delta 1e-6")).ok().stdout;
+        for part in ["would take blt", "graded-square-root", "told apart up to 2^40 steps"] {
+            assert!(table.contains(part), "{part:?} is missing from {table}");
+        }
+    }
+}
+
+#[test]
+fn a_stream_without_an_end_is_planned_and_drawn() {
+    let place = Place::new();
+    let line = "plan --horizon unbounded --epsilon 1 --delta 1e-6";
+    let table = place.run(&format!("{line} --plot ahead.svg")).ok().stdout;
+    for part in ["a cap of 2^40 = 1,099,511,627,776 steps", "34.8 years", "sensitivity Δ", "known horizon"] {
+        assert!(table.contains(part), "{part:?} is missing from {table}");
+    }
+    let svg = String::from_utf8(place.read("ahead.svg")).unwrap();
+    for part in ["end unknown", "end known in advance", "10⁹"] {
+        assert!(svg.contains(part), "{part:?} is missing from the picture");
+    }
+    let json: serde_json::Value =
+        serde_json::from_str(&place.run(&format!("{line} --json")).ok().stdout).unwrap();
+    assert_eq!((json["horizon"].as_str(), json["cap"].as_u64()), (Some("unbounded"), Some(1 << 40)));
+    let milestones = json["milestones"].as_array().unwrap();
+    let steps: Vec<u64> = milestones.iter().map(|moment| moment["steps"].as_u64().unwrap()).collect();
+    assert_eq!(steps, [0, 5, 10, 15, 20, 25, 30, 35, 40].map(|power| 1_u64 << power));
+    let mut before = f64::INFINITY;
+    for moment in milestones {
+        let number = |name: &str| moment[name].as_f64().unwrap();
+        let squared = (number("standard_error") / number("known_horizon")).powi(2);
+        assert!((number("ratio") / squared - 1.0).abs() < 1e-12);
+        // Not knowing the end costs less and less as it comes nearer, and never pays.
+        assert!(number("ratio") < before && number("ratio") > 1.0, "{moment}");
+        before = number("ratio");
+    }
+    // At its first step the noise is that of the cap's sensitivity.
+    let (sigma, sensitivity) =
+        (json["noise_multiplier"].as_f64().unwrap(), json["sensitivity"].as_f64().unwrap());
+    let expected = ((sigma * sensitivity).powi(2) + 1.0 / 12.0).sqrt();
+    assert!((milestones[0]["standard_error"].as_f64().unwrap() / expected - 1.0).abs() < 1e-5);
+}
+
+#[test]
+fn what_forgets_runs_for_ever() {
+    let place = Place::new();
+    let line = "plan --horizon unbounded --epsilon 1 --delta 1e-6";
+    let table = place.run(&format!("{line} --decay 0.99")).ok().stdout;
+    assert!(table.contains("runs for ever at a finite sensitivity") && table.contains("2^60"), "{table}");
+    let table = place.run(&format!("{line} --window 100")).ok().stdout;
+    assert!(table.contains("sums over the last 100 steps") && table.contains("runs for ever"), "{table}");
+    let json = place.run(&format!("{line} --decay 0.99 --json --group-count 3")).ok().stdout;
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let last = &json["milestones"][8];
+    assert!((last["ratio"].as_f64().unwrap() - 1.0).abs() < 1e-4, "{last}");
+    // A named mechanism is held to the cap as well, or refused in words.
+    let json = place.run(&format!("{line} --mechanism binary --json")).ok().stdout;
+    assert!(json.contains("\"mechanism\":\"binary\""), "{json}");
+    place.run(&format!("{line} --mechanism optimal")).refused(&["optimal", "too costly"]);
+}

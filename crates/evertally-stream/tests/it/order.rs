@@ -1,0 +1,187 @@
+//! What counts does not depend on the order in which events are read.
+//!
+//! The oracle is the rule as it is written in `evertally_stream::admission`: sort all events by
+//! time and content, decide one by one, and keep what has counted in plain lists.
+
+use evertally::Participation;
+use evertally_stream::{
+    BucketLength, Buckets, Clocked, ClosedStep, Event, Follow, Gather, KeySet, Rules, given_name,
+};
+use proptest::prelude::*;
+
+const SECOND: i64 = 1_000_000;
+const STEPS: u64 = 6;
+
+/// An event in the order of the rule: time, id, key, value; and its person.
+type Made = (i64, Option<&'static str>, Option<&'static str>, u64, Option<&'static str>);
+
+/// What is declared: the bound on persons, and whether ids are compared.
+type Declared = (Option<(u64, u64)>, bool);
+
+const DECLARED: [Declared; 9] = [
+    (None, false),
+    (None, true),
+    (Some((1, 1)), false),
+    (Some((2, 1)), false),
+    (Some((2, 2)), false),
+    (Some((1, 1)), true),
+    (Some((2, 1)), true),
+    (Some((2, 2)), true),
+    (Some((3, 1)), true),
+];
+
+fn event(made: &Made) -> Event<'static> {
+    let (time, id, key, value, person) = *made;
+    Event { time, id, key, person, value: Some(value as f64) }
+}
+
+fn buckets() -> Buckets {
+    Buckets::new(0, "1s".parse().unwrap(), STEPS).unwrap()
+}
+
+fn rules((bound, has_ids): Declared) -> Rules {
+    let limits = bound.map(|(k, b)| Participation::at_most(k, b).unwrap());
+    Rules { keys: Some(KeySet::new(["x"]).unwrap()), limits, has_ids, ..Rules::default() }
+}
+
+type Totals = Vec<[f64; 2]>;
+
+fn plain(closed: impl Iterator<Item = ClosedStep>) -> Totals {
+    closed.map(|closed| [closed.totals[0].to_f64(), closed.totals[1].to_f64()]).collect()
+}
+
+/// The rule, word by word.
+fn oracle(events: &[Made], (bound, has_ids): Declared) -> Totals {
+    let mut sorted = events.to_vec();
+    let named = |id| given_name(id).filter(|_| has_ids);
+    sorted.sort_by_key(|&(time, id, key, value, _)| (time, named(id), key, value));
+    let mut totals = vec![[0.0; 2]; STEPS as usize];
+    let mut counted: Vec<(Option<&str>, Option<&str>, u64)> = Vec::new();
+    for (time, id, key, value, person) in sorted {
+        let owner = given_name(person).filter(|_| bound.is_some());
+        if bound.is_some() && owner.is_none() {
+            continue;
+        }
+        if named(id).is_some() && counted.iter().any(|other| (other.0, other.1) == (owner, named(id))) {
+            continue;
+        }
+        let step = time as u64 / SECOND as u64;
+        if let Some((k, b)) = bound {
+            let steps: Vec<u64> =
+                counted.iter().filter(|other| other.0 == owner).map(|other| other.2).collect();
+            if steps.len() as u64 == k || steps.iter().any(|other| other.abs_diff(step) < b) {
+                continue;
+            }
+        }
+        counted.push((owner, named(id), step));
+        totals[step as usize][usize::from(key != Some("x"))] += value as f64;
+    }
+    totals
+}
+
+fn gathered(events: &[Made], declared: Declared) -> Totals {
+    let mut gather = Gather::new(buckets(), rules(declared), 1 << 20).unwrap();
+    for made in events {
+        gather.push(&event(made)).unwrap();
+    }
+    plain(gather.finish())
+}
+
+/// Every sequence of three events, so that every set of three comes in all of its orders. Each kind
+/// of event has a value of its own, so that the totals show which ones counted.
+#[test]
+fn a_file_in_any_order_counts_what_the_sorted_one_does() {
+    let mut kinds: Vec<Made> = Vec::new();
+    for time in [0, 1, SECOND, 3 * SECOND] {
+        for id in [None, Some(" "), Some("a"), Some("b")] {
+            for person in [Some("p"), Some("q"), None] {
+                let key = [None, Some("x"), Some("y")][kinds.len() % 3];
+                kinds.push((time, id, key, 1 << kinds.len(), person));
+            }
+        }
+    }
+    let number = kinds.len();
+    let (mut tried, mut unsorted) = (0, 0);
+    for code in 0..number.pow(3) {
+        let events = [kinds[code % number], kinds[code / number % number], kinds[code / number.pow(2)]];
+        // All rules on some of the streams, and each stream under some of the rules.
+        for declared in DECLARED.into_iter().skip(code % 3).step_by(3) {
+            assert!(gathered(&events, declared) == oracle(&events, declared), "{code} under {declared:?}");
+            tried += 1;
+            unsorted += usize::from(!events.is_sorted());
+        }
+    }
+    assert!(unsorted > tried / 2, "{unsorted} of {tried}");
+}
+
+fn made() -> impl Strategy<Value = Made> {
+    let names = |names: &'static [Option<&'static str>]| prop::sample::select(names);
+    (
+        prop_oneof![0..STEPS as i64 * SECOND, (0..STEPS as i64).prop_map(|second| second * SECOND)],
+        names(&[None, Some(""), Some("a"), Some("b"), Some("c")]),
+        names(&[None, Some("x"), Some("y"), Some("z")]),
+        1_u64..4,
+        names(&[Some("p"), Some("p"), Some("q"), None, Some(" ")]),
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2000, ..ProptestConfig::default() })]
+
+    /// Longer streams, for all three ways to closed steps. Events that arrive step by step, in any
+    /// order within a step, are never late, so following them counts what gathering does.
+    #[test]
+    fn every_way_to_closed_steps_follows_the_rule(
+        events in prop::collection::vec(made(), 0..24),
+        declared in prop::sample::select(&DECLARED[..]),
+        k in 1_u64..5, b in 1_u64..4,
+    ) {
+        let declared = (declared.0.map(|_| (k, b)), declared.1);
+        let expected = oracle(&events, declared);
+        prop_assert!(gathered(&events, declared) == expected);
+
+        let mut arrivals = events.clone();
+        arrivals.sort_by_key(|made| made.0 / SECOND);
+        let mut follow = Follow::new(buckets(), rules(declared));
+        let mut closed = Vec::new();
+        for made in &arrivals {
+            closed.extend(follow.push(&event(made)).unwrap().closed);
+        }
+        closed.extend(follow.finish());
+        prop_assert!(plain(closed.into_iter()) == expected);
+
+        // Two steps are open at a time, and events of both arrive mixed.
+        let lag = BucketLength::from_micros(SECOND).unwrap();
+        let mut live = Clocked::new(buckets(), rules(declared), lag, 1 << 20).unwrap();
+        let mut closed: Vec<ClosedStep> = Vec::new();
+        let mut mixed = events.clone();
+        mixed.sort_by_key(|made| (made.0 / SECOND + 1) / 2);
+        for made in &mixed {
+            closed.extend(live.advance_to((made.0 / SECOND + 1) / 2 * 2 * SECOND));
+            live.push(&event(made)).unwrap();
+        }
+        closed.extend(live.advance_to(i64::MAX));
+        prop_assert!(plain(closed.into_iter()) == expected);
+    }
+
+    /// Events in any order. An event of a later bucket may close others, and what comes after that is
+    /// late. All other events are decided as if they had been gathered.
+    #[test]
+    fn following_decides_everything_that_is_not_late_as_gathering_does(
+        events in prop::collection::vec(made(), 0..24),
+        declared in prop::sample::select(&DECLARED[..]),
+        k in 1_u64..5, b in 1_u64..4,
+    ) {
+        let declared = (declared.0.map(|_| (k, b)), declared.1);
+        let mut follow = Follow::new(buckets(), rules(declared));
+        let (mut closed, mut in_time) = (Vec::new(), Vec::new());
+        for made in events {
+            if made.0 / SECOND >= follow.open_step() as i64 {
+                in_time.push(made);
+            }
+            closed.extend(follow.push(&event(&made)).unwrap().closed);
+        }
+        closed.extend(follow.finish());
+        prop_assert!(plain(closed.into_iter()) == oracle(&in_time, declared));
+    }
+}

@@ -1,0 +1,29 @@
+//! The tests of the library from outside, in one program: every test program links the whole library.
+//!
+//! Three tests need a process of their own and stay beside this directory: `canaries` replaces the
+//! panic hook, `memory` counts what all threads allocate, and `wiped` searches the whole heap.
+
+#![allow(clippy::unwrap_used, reason = "a failed test is a failed test")]
+
+mod amounts;
+mod batch;
+mod bounds;
+mod calibration;
+mod common;
+mod counters;
+mod covariance;
+mod exact;
+mod examples;
+mod extremes;
+mod factorizations;
+mod gamma;
+mod gamma_properties;
+mod graded;
+mod key_parts;
+mod odometer;
+mod open_key_states;
+mod open_keys;
+mod reference;
+mod slices;
+mod tampered_states;
+mod version_1;
