@@ -2,7 +2,7 @@
 
 use super::shared::delta_in_words;
 use crate::error::Result;
-use crate::output::{Destination, JsonObject};
+use crate::output::{self, JsonObject};
 use crate::progress::with_progress;
 use clap::Args;
 use evertally::Workload;
@@ -67,7 +67,7 @@ pub(crate) fn run(args: &BoundsArgs) -> Result<()> {
     } else {
         people(args, certified, &table, parity.as_ref())
     };
-    Destination::open(None)?.write_whole(text.as_bytes())
+    output::print(&text)
 }
 
 /// Proven bounds on γ_F²/n, if they take only a few seconds.

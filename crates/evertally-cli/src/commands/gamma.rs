@@ -5,7 +5,7 @@ use super::certificate_file;
 use crate::error::{CliError, Result};
 use crate::input::matrix::read_matrix;
 use crate::input::npz::Archive;
-use crate::output::{Destination, JsonObject, refuse_overwriting};
+use crate::output::{self, Destination, ForceArgs, JsonObject};
 use crate::progress::with_progress;
 use clap::Args;
 use evertally::research::gamma::{self, Certificate, Subject, Weights};
@@ -69,10 +69,15 @@ pub(crate) struct GammaArgs {
     /// Print the bounds as one JSON object
     #[arg(long, help_heading = "Output")]
     json: bool,
+    #[command(flatten)]
+    force: ForceArgs,
 }
 
 pub(crate) fn run(args: &GammaArgs) -> Result<()> {
     let started = Instant::now();
+    let (save, existing) = (args.output.as_deref(), args.force.existing());
+    output::known_ending("--output", save, &["npz"], "")?;
+    output::check_outputs(&[args.matrix.as_deref()], &[save], existing)?;
     if let Some(path) = &args.certificate {
         let archive = Archive::open(path)?;
         let mut certificate = certificate_file::read(&archive)?;
@@ -81,13 +86,12 @@ pub(crate) fn run(args: &GammaArgs) -> Result<()> {
         }
         let proof = with_progress("checking", |_| gamma::verify(&certificate))
             .map_err(|error| CliError::bad(format!("{} is refused: {error}", path.display())))?;
-        certificate_file::check_factors(&archive, &certificate)?;
+        with_progress("checking factors", |_| certificate_file::check_factors(&archive, &certificate))?;
         (certificate.lower, certificate.upper) = (proof.lower, proof.upper);
         return print(args, &certificate, "proved again", started.elapsed());
     }
     let subject = subject(args)?;
-    refuse_overwriting(&[args.matrix.as_deref()], &[args.output.as_deref()])?;
-    let save = args.output.as_deref().map(|path| Destination::open(Some(path))).transpose()?;
+    let save = save.map(|path| Destination::open(Some(path), existing)).transpose()?;
     let certificate = with_progress("bounding", |progress| {
         let solve = if args.worst || args.objective == Some(Objective::Worst) {
             gamma::gamma_2
@@ -149,7 +153,7 @@ fn identity(steps: usize) -> Result<Subject> {
 
 fn print(args: &GammaArgs, certificate: &Certificate, verb: &str, elapsed: Duration) -> Result<()> {
     let text = if args.json { json(certificate)? } else { words(certificate, verb, elapsed) };
-    Destination::open(None)?.write_whole(text.as_bytes())
+    output::print(&text)
 }
 
 /// The relative gap. The bounds of a matrix of zeros are equal.

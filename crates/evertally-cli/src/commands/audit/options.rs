@@ -3,6 +3,7 @@
 use crate::commands::planning::PlanningArgs;
 use crate::error::{CliError, Result};
 use crate::mechanism;
+use crate::output::ForceArgs;
 use clap::Args;
 use evertally::{Plan, PlanSpec, Shape};
 use evertally_audit::{CounterSubject, OpenKeysSubject, Subject};
@@ -112,6 +113,8 @@ pub(crate) struct AuditArgs {
     /// Draw how well two neighbouring streams can be told apart into an .svg or .png file
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(super) plot: Option<PathBuf>,
+    #[command(flatten)]
+    pub(super) force: ForceArgs,
 }
 
 impl AuditArgs {

@@ -5,7 +5,7 @@ mod show;
 use super::shared::{named, refusal};
 use crate::budget_file::{self, EVENT, EVERYONE, Grant, LockedBudgetFile, Total};
 use crate::error::{CliError, Result, name_of};
-use crate::output::Destination;
+use crate::output;
 use clap::{Args, Subcommand};
 use evertally::{Budget, BudgetSpec, Calibration, Neighbours};
 use evertally_stream::time;
@@ -130,7 +130,7 @@ fn new(args: &NewArgs) -> Result<()> {
         odometer.total(),
         odometer.unit()
     );
-    Destination::open(None)?.write_whole(text.as_bytes())
+    output::print(&text)
 }
 
 /// Say whether another run would fit: exit code 0 if yes, 3 if no
@@ -178,5 +178,5 @@ fn check(args: &CheckArgs) -> Result<()> {
     entered.map_err(|error| CliError::from(error).in_file(&args.file))?;
     let (name, left) = (name_of(&args.file), odometer.remaining());
     let text = format!("{name}: {spend} fits, and {left} would be left\n");
-    Destination::open(None)?.write_whole(text.as_bytes())
+    output::print(&text)
 }

@@ -3,7 +3,7 @@
 use crate::budget_file::{self, Account, BudgetFile};
 use crate::commands::shared::{aligned, delta_in_words};
 use crate::error::{Result, name_of};
-use crate::output::{Destination, json_line};
+use crate::output::{self, json_line};
 use clap::Args;
 use evertally::{BudgetSpec, Odometer, Spend};
 use serde::Serialize;
@@ -51,7 +51,7 @@ pub(super) fn run(args: &ShowArgs) -> Result<()> {
     let views =
         accounts.into_iter().map(|account| View::new(account, args.delta)).collect::<Result<Vec<_>>>()?;
     let text = if args.json { json(&name, &file, views)? } else { people(&name, &file, &views) };
-    Destination::open(None)?.write_whole(text.as_bytes())
+    output::print(&text)
 }
 
 /// An account as it is shown. ε is absent if it is not known.

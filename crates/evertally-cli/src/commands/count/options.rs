@@ -4,7 +4,7 @@ use crate::budget_file::BudgetFileArgs;
 use crate::commands::shared::{NumberArgs, PrivacyArgs, WorkloadArgs};
 use crate::input::InputFormat;
 use crate::noise_key::NoiseKeyArgs;
-use crate::output::OutputFormat;
+use crate::output::{ForceArgs, OutputFormat};
 use clap::{Args, ValueEnum};
 use evertally::Horizon;
 use std::path::PathBuf;
@@ -171,6 +171,8 @@ pub(crate) struct CountArgs {
     /// Also draw the true totals. The picture is then NOT PRIVATE and must not be published
     #[arg(long, requires = "plot", help_heading = "Output")]
     pub(super) plot_truth_not_private: bool,
+    #[command(flatten)]
+    pub(super) force: ForceArgs,
 }
 
 /// What happens to an event outside the declared range.

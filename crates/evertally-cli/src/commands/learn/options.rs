@@ -4,6 +4,7 @@ use crate::budget_file::BudgetFileArgs;
 use crate::commands::shared::{named, parse_bytes};
 use crate::input::InputFormat;
 use crate::noise_key::NoiseKeyArgs;
+use crate::output::ForceArgs;
 use clap::Args;
 use evertally::{Calibration, Neighbours};
 use evertally_learn::{Losses, Schedule};
@@ -179,10 +180,9 @@ pub(crate) struct LearnArgs {
     /// its first step, to the same model
     #[arg(long, alias = "regret", conflicts_with = "quiet", help_heading = "Output")]
     pub(super) regret_not_private: bool,
-    /// Print the results as one JSON object
-    #[arg(long, help_heading = "Output")]
+    /// Print the results as one JSON object. With --quiet, nothing is printed
+    #[arg(long, conflicts_with = "quiet", help_heading = "Output")]
     pub(super) json: bool,
-    /// Print nothing, and show no progress
-    #[arg(long, short, conflicts_with = "json", help_heading = "Output")]
-    pub(super) quiet: bool,
+    #[command(flatten)]
+    pub(super) force: ForceArgs,
 }

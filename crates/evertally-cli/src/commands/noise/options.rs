@@ -5,6 +5,7 @@ use crate::commands::planning::ParticipationArgs;
 use crate::commands::shared::{WorkloadArgs, named, refusal};
 use crate::error::{CliError, Result};
 use crate::noise_key::NoiseKeyArgs;
+use crate::output::ForceArgs;
 use clap::{Args, ValueEnum};
 use evertally::{Budget, BudgetSpec, Calibration, Contribution, Horizon, Neighbours, PlanSpec, Shape};
 use std::path::PathBuf;
@@ -80,8 +81,7 @@ pub(crate) struct NoiseArgs {
     #[command(flatten)]
     workload: WorkloadArgs,
 
-    /// The .npy file to write, or - for standard output. It must not exist, and appears only once it
-    /// is complete
+    /// The .npy file to write, or - for standard output. It appears only once it is complete
     #[arg(long, short, alias = "out", value_name = "FILE", help_heading = "Output")]
     pub(super) output: PathBuf,
     /// The precision [default: f32 for vectors, f64 for --dim 1]
@@ -96,6 +96,8 @@ pub(crate) struct NoiseArgs {
     /// Print a summary as one JSON object, on standard error if the noise goes to standard output
     #[arg(long, help_heading = "Output")]
     pub(super) json: bool,
+    #[command(flatten)]
+    pub(super) force: ForceArgs,
 }
 
 /// The precision of the file.
