@@ -117,7 +117,8 @@ pub(crate) const CHOSEN: Style = AnsiColor::Green.on_default().bold();
 /// Words to type.
 pub(crate) const LITERAL: Style = AnsiColor::Cyan.on_default();
 
-const ERROR: Style = AnsiColor::Red.on_default().bold();
+/// What went wrong.
+pub(crate) const ERROR: Style = AnsiColor::Red.on_default().bold();
 const WARNING: Style = AnsiColor::Yellow.on_default().bold();
 
 /// The text between the codes of a style. Streams remove the codes where there is no colour.
@@ -175,15 +176,11 @@ pub(crate) fn for_stdout(text: &str) -> String {
     }
 }
 
-/// The same text with the first line as the head of a table, and the lines that a test picks as the
-/// chosen ones.
-pub(crate) fn with_head(table: &str, is_chosen: impl Fn(&str) -> bool) -> String {
-    let line = |(at, line): (usize, &str)| match at {
-        0 => format!("{}\n", styled(HEAD, line)),
-        _ if is_chosen(line) => format!("{}\n", styled(CHOSEN, line)),
-        _ => format!("{line}\n"),
-    };
-    table.lines().enumerate().map(line).collect()
+/// A table with its first line as its head, and with every other line in the style that it calls for.
+pub(crate) fn with_head(table: &str, style_of: impl Fn(&str) -> Option<Style>) -> String {
+    let style = |(at, line)| if at == 0 { Some(HEAD) } else { style_of(line) };
+    let line = |(at, line)| style((at, line)).map_or_else(|| line.to_owned(), |style| styled(style, line));
+    table.lines().enumerate().map(|numbered| line(numbered) + "\n").collect()
 }
 
 #[cfg(test)]
@@ -193,7 +190,7 @@ mod tests {
     #[test]
     fn styles_add_nothing_but_codes() {
         let table = "a  b\n→  1\n   2\n";
-        let coloured = with_head(table, |line| line.starts_with('→'));
+        let coloured = with_head(table, |line| line.starts_with('→').then_some(CHOSEN));
         assert_eq!(coloured, "\u{1b}[1ma  b\u{1b}[0m\n\u{1b}[1m\u{1b}[32m→  1\u{1b}[0m\n   2\n");
         assert_eq!(anstream::adapter::strip_str(&coloured).to_string(), table);
     }

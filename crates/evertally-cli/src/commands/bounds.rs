@@ -34,7 +34,7 @@ const CERTIFIED_GAP: f64 = 1e-8;
 
 /// Show every proven bound on the error of private running totals
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES, allow_negative_numbers = true)]
+#[command(after_long_help = EXAMPLES, allow_negative_numbers = true)]
 pub(crate) struct BoundsArgs {
     /// The number of steps, up to 2^60
     #[arg(long, value_name = "N")]

@@ -28,7 +28,7 @@ The same options always give the same file. Nobody in it is real.";
 
 /// Write a file of made-up events to count, or of customers to learn from
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_long_help = EXAMPLES)]
 pub(crate) struct DemoArgs {
     /// The file to write [default: standard output]
     #[arg(long, short, alias = "out", value_name = "FILE")]

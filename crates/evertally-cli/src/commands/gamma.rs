@@ -30,7 +30,7 @@ same holds for the worst row and γ_2².";
 
 /// Bound the least error of any factorization of a matrix, with proof
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_long_help = EXAMPLES)]
 pub(crate) struct GammaArgs {
     /// prefix-sum, window:W, decay:FACTOR or identity (each with --horizon), or parity:D,W
     #[arg(long, value_name = "NAME", conflicts_with_all = ["matrix", "certificate"])]
@@ -44,12 +44,17 @@ pub(crate) struct GammaArgs {
     matrix: Option<PathBuf>,
     /// The error to bound: mean for the mean over all rows (γ_F), worst for the worst row (γ_2)
     /// [default: mean]
+    ///
+    /// mean bounds the average squared error of all answers, worst the squared error of the answer
+    /// that has the most.
     #[arg(long, value_name = "ERROR", conflicts_with = "certificate")]
     objective: Option<Objective>,
     /// An older spelling of --objective worst
     #[arg(long, hide = true, conflicts_with_all = ["certificate", "objective"])]
     worst: bool,
     /// The relative gap between the bounds at which to stop
+    ///
+    /// The bounds hold at any gap. A smaller one takes longer.
     #[arg(long, value_name = "G", default_value_t = 1e-9, conflicts_with = "certificate")]
     gap: f64,
     /// Verify the bounds of a saved certificate (.npz), from the file alone

@@ -5,7 +5,7 @@ mod unbounded;
 use super::planning::PlanningArgs;
 use super::shared::{aligned, bytes_in_words, delta_in_words};
 use crate::error::Result;
-use crate::manners::{self, with_head};
+use crate::manners::{self, CHOSEN, with_head};
 use crate::mechanism::{self, state_bytes};
 use crate::output::{self, ForceArgs, JsonObject, write_whole_file};
 use crate::plot::{Line, PlotFormat, ProfileChart, render};
@@ -35,7 +35,7 @@ grid. They are the default for every mechanism that supports them.";
 
 /// Compare all mechanisms for a horizon and a budget before any data is read
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES, allow_negative_numbers = true)]
+#[command(after_long_help = EXAMPLES, allow_negative_numbers = true)]
 pub(crate) struct PlanArgs {
     #[command(flatten)]
     planning: PlanningArgs,
@@ -134,7 +134,7 @@ fn table(spec: &PlanSpec, comparison: &Comparison, chosen: Option<&Plan>) -> Str
         ]);
     }
     let mut text = summary(spec, comparison);
-    text.push_str(&with_head(&aligned(&rows, 0..2), |line| line.starts_with('→')));
+    text.push_str(&with_head(&aligned(&rows, 0..2), |line| line.starts_with('→').then_some(CHOSEN)));
     let skipped = comparison.entries.iter().filter_map(|(mechanism, plan)| {
         Some([String::new(), mechanism.to_string(), reason(plan.as_ref().err()?)])
     });

@@ -7,6 +7,7 @@ use options::refusal;
 
 use super::shared::{aligned, delta_in_words};
 use crate::error::{CliError, Result};
+use crate::manners::{ERROR, with_head};
 use crate::output::{self, JsonObject, write_whole_file};
 use crate::plot::{GameChart, PlotFormat, render};
 use crate::progress::with_progress;
@@ -141,7 +142,11 @@ impl Audited<'_> {
         };
         let rows: Vec<_> =
             std::iter::once(head.map(str::to_owned)).chain(report.findings.iter().map(row)).collect();
-        format!("{}\n{}\n{}", self.summary(), aligned(&rows, 0..5), closing(report))
+        let failed = Verdict::Failed.to_string();
+        let table = with_head(&aligned(&rows, 0..5), |line| {
+            line.split_whitespace().any(|word| word == failed).then_some(ERROR)
+        });
+        format!("{}\n{table}\n{}", self.summary(), closing(report))
     }
 
     fn summary(&self) -> String {

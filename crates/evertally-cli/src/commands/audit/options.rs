@@ -70,7 +70,7 @@ Exit codes: 0 passed, 1 an attack succeeded, 2 the options cannot be used.";
 /// Attack a mechanism as it runs, and report whether it keeps its promise
 #[derive(Debug, Args)]
 #[command(
-    after_help = EXAMPLES,
+    after_long_help = EXAMPLES,
     allow_negative_numbers = true,
     mut_arg("horizon", |horizon| horizon.required(false).default_value("64")),
     mut_arg("epsilon", |epsilon| epsilon.required(false).default_value("1")),

@@ -3,6 +3,7 @@
 use crate::budget_file::{self, Account, BudgetFile};
 use crate::commands::shared::{aligned, delta_in_words};
 use crate::error::{Result, name_of};
+use crate::manners::with_head;
 use crate::output::{self, json_line};
 use clap::Args;
 use evertally::{BudgetSpec, Odometer, Spend};
@@ -24,7 +25,7 @@ the largest run that still fits.";
 
 /// Show what was spent, by which run, and what is left
 #[derive(Debug, Args)]
-#[command(after_help = READING)]
+#[command(after_long_help = READING)]
 pub(super) struct ShowArgs {
     /// The budget file
     file: PathBuf,
@@ -199,7 +200,7 @@ fn account(view: &View) -> String {
     if view.runs.is_empty() {
         text.push_str("nothing was spent\n");
     } else {
-        text.push_str(&aligned(&rows, 1..3));
+        text.push_str(&with_head(&aligned(&rows, 1..3), |_| None));
     }
     for bar in &view.bars {
         text.push_str(&drawn(bar));

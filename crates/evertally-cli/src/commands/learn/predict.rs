@@ -24,7 +24,7 @@ Examples:
 
 /// Predict labels with a model of `evertally learn`
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_long_help = EXAMPLES)]
 pub(crate) struct PredictArgs {
     /// A model that `evertally learn` wrote
     #[arg(value_name = "MODEL")]

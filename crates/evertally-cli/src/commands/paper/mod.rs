@@ -35,7 +35,7 @@ research bounds gives the bounds for your own horizon and budget.";
 
 /// Compare every claim of the paper behind this program with exact figures
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_long_help = EXAMPLES)]
 pub(crate) struct PaperArgs {
     /// Write the report into one self-contained .html file
     #[arg(long, value_name = "FILE")]

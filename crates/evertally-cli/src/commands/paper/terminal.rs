@@ -35,7 +35,7 @@ fn one_claim(claim: &Claim) -> String {
     }
     if let Some(table) = &claim.table {
         let lines: Vec<_> = std::iter::once(&table.head).chain(&table.rows).collect();
-        for line in with_head(&aligned(&lines, 0..0), |_| false).lines() {
+        for line in with_head(&aligned(&lines, 0..0), |_| None).lines() {
             text.push_str(&format!("    {line}\n"));
         }
     }
