@@ -18,7 +18,7 @@ mod settings;
 
 pub(crate) use given::Given;
 
-use crate::error::{CliError, Result};
+use crate::error::{CliError, Result, name_of};
 use clap::Command;
 use clap::error::{ContextKind, ContextValue};
 use settings::Setting;
@@ -41,7 +41,7 @@ impl Configured {
     pub(crate) fn new(program: &Command, words: Vec<OsString>, given: &Given) -> Result<Self> {
         let Some(file) = file_for(given) else { return Ok(Self { words, file: None, settings: Vec::new() }) };
         let text = std::fs::read_to_string(&file).map_err(|error| CliError::reading(&file, &error))?;
-        let settings = in_force(program, given, &text).map_err(|error| error.in_file(&file))?;
+        let settings = in_force(program, given, &name_of(&file), &text)?;
         let mut words = words;
         let added = settings.iter().filter_map(Setting::word).map(OsString::from);
         words.splice(given.options_start..given.options_start, added);
@@ -75,14 +75,14 @@ fn file_for(given: &Given) -> Option<PathBuf> {
 
 /// The settings of a file that apply to a command line: those for every command, then those for this
 /// one, without those that a typed option replaces.
-fn in_force(program: &Command, given: &Given, text: &str) -> Result<Vec<Setting>> {
+fn in_force(program: &Command, given: &Given, file: &str, text: &str) -> Result<Vec<Setting>> {
     let mut program = program.clone();
     // Building gives every command the options that all commands have.
     program.build();
     let command = given.command.iter().try_fold(&program, |command, name| command.find_subcommand(name));
     let Some(command) = command else { return Ok(Vec::new()) };
     let mut settings: Vec<Setting> = Vec::new();
-    for setting in settings::read(&program, &given.command, text)? {
+    for setting in settings::read(&program, &given.command, file, text)? {
         settings.retain(|earlier| !settings::clash(command, &earlier.id, &setting.id));
         settings.push(setting);
     }

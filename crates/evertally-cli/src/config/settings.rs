@@ -49,21 +49,22 @@ pub(super) fn clash(command: &Command, one: &Id, other: &Id) -> bool {
 }
 
 /// The settings for every command and for the given one, in this order. The whole file is checked.
-pub(super) fn read(program: &Command, command: &[String], text: &str) -> Result<Vec<Setting>> {
+pub(super) fn read(program: &Command, command: &[String], file: &str, text: &str) -> Result<Vec<Setting>> {
     let table = DeTable::parse(text).map_err(|error| {
         let line = error.span().map_or(1, |span| line_of(text, span.start));
-        CliError::bad(format!("line {line}: {}", error.message()))
+        CliError::bad(format!("{file}, line {line}: {}", error.message()))
     })?;
     // A command for research may be called by its name alone, and has one table all the same.
     let is_alone = command.first().is_some_and(|name| tables(program).all(|it| it.get_name() != name));
     let group = is_alone.then_some(RESEARCH);
     let wanted = group.into_iter().chain(command.iter().map(String::as_str)).collect();
-    let mut reading = Reading { text, wanted, settings: Vec::new() };
+    let mut reading = Reading { file, text, wanted, settings: Vec::new() };
     reading.table(program, &mut Vec::new(), table.get_ref())?;
     Ok(reading.settings)
 }
 
 struct Reading<'a> {
+    file: &'a str,
     text: &'a str,
     /// The command whose settings are wanted.
     wanted: Vec<&'a str>,
@@ -77,7 +78,8 @@ impl Reading<'_> {
         let mut inner = Vec::new();
         for (key, value) in table {
             let (name, line) = (key.get_ref().as_ref(), line_of(self.text, key.span().start));
-            let refuse = |reason: String| CliError::bad(format!("line {line}: {reason}"));
+            let file = self.file;
+            let refuse = |reason: String| CliError::bad(format!("{file}, line {line}: {reason}"));
             if let DeValue::Table(content) = value.get_ref() {
                 let found = tables(command).find(|inner| inner.get_name() == name);
                 let found = found.ok_or_else(|| {

@@ -13,7 +13,7 @@ fn words(line: &str) -> Vec<OsString> {
 /// The words that a file adds to a command line.
 fn added(line: &str, text: &str) -> Result<Vec<String>> {
     let given = Given::new(&program(), &words(line));
-    let settings = in_force(&program(), &given, text)?;
+    let settings = in_force(&program(), &given, "a.toml", text)?;
     Ok(settings.iter().filter_map(Setting::word).collect())
 }
 

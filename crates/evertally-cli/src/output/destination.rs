@@ -327,3 +327,52 @@ fn directory_of(path: &Path) -> &Path {
 fn cannot_write(path: &Path, error: &io::Error) -> CliError {
     CliError::writing(&path.display().to_string(), error)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A file that another program makes during a run is kept, and so is what was to take its place:
+    /// its budget is spent.
+    #[test]
+    fn a_file_that_appears_during_the_run_is_kept_beside_the_output() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("out.csv");
+        let opened = [
+            Destination::open(Some(&path), Existing::Kept),
+            Destination::open_private(&path, Existing::Kept),
+            Destination::open_growing(Some(&path), Existing::Kept),
+        ];
+        std::fs::write(&path, "precious").unwrap();
+        for out in opened {
+            let error = out.unwrap().write_whole(b"releases").unwrap_err();
+            let message = error.to_string();
+            assert!(message.contains("out.csv appeared during the run and is not overwritten"), "{message}");
+            assert_eq!(error.exit_code(), 1);
+            let left = message.rsplit(" is in ").next().unwrap();
+            assert_eq!(std::fs::read(left).unwrap(), b"releases");
+            assert_eq!(std::fs::read(&path).unwrap(), b"precious");
+        }
+    }
+
+    #[test]
+    fn a_file_is_replaced_if_asked() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("out.csv");
+        for _ in 0..2 {
+            Destination::open(Some(&path), Existing::Replaced).unwrap().write_whole(b"a").unwrap();
+            Destination::open_growing(Some(&path), Existing::Replaced).unwrap().write_whole(b"b").unwrap();
+        }
+        assert_eq!(std::fs::read(&path).unwrap(), b"b");
+        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_new_file_that_grew_has_its_name_in_the_end() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("out.csv");
+        Destination::open_growing(Some(&path), Existing::Kept).unwrap().write_whole(b"a").unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), b"a");
+        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1);
+    }
+}

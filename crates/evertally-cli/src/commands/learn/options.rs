@@ -102,8 +102,8 @@ pub(crate) struct LearnArgs {
     /// λ of the regularised leader [default: computed from --expected-norm to minimise the bound on
     /// regret]
     ///
-    /// By default each step takes the parameters that minimise all noisy gradients so far plus λ/2
-    /// times their squared norm. A larger λ keeps them closer to zero and less sensitive to noise.
+    /// By default each step takes the parameters that minimise the sum of all noisy gradients so
+    /// far plus λ/2 times their squared norm. A larger λ keeps them closer to zero and less sensitive to noise.
     #[arg(long, value_name = "L", conflicts_with_all = ["learning_rate", "expected_norm"], help_heading = "Training")]
     pub(super) lambda: Option<f64>,
     /// The norm that you expect of the best parameters [default: the largest that --radius or --box
@@ -129,8 +129,8 @@ pub(crate) struct LearnArgs {
     pub(super) momentum: f64,
     /// Restart the noise after this many steps, or after every epoch
     ///
-    /// The noise of a run is shared between its steps. Restarting forgets the old noise, and pays for
-    /// the steps of each part. Over many epochs, less noise may be needed.
+    /// Each part then has fresh noise, and the cost of all parts together is accounted for. It helps
+    /// the mechanism binary over many epochs, and hardly any other.
     #[arg(long, value_name = "STEPS|epoch", help_heading = "Training")]
     pub(super) restart_every: Option<String>,
     /// The mechanism, such as square-root, binary or banded-square-root:64 [default: the most
