@@ -49,10 +49,10 @@ pub(super) struct Admission {
 impl BatchArgs {
     /// Checks budget, key and output. The first of the inputs is the data.
     pub(super) fn check(&self, command: &str, inputs: &[&Path]) -> Result<Batch> {
-        self.ending()?;
         let mut read: Vec<Option<&Path>> = inputs.iter().copied().map(Some).collect();
         read.extend([self.noise_key.path(), self.budget_file.path()]);
         check_outputs(&read, &[self.output.as_deref()], self.force.existing())?;
+        self.ending()?;
         let (budget, neighbours) = (self.privacy.budget()?, self.privacy.neighbours);
         let key = self.noise_key.read()?;
         let charge = self.budget_file.charge(command, inputs[0], PERSON, neighbours)?;

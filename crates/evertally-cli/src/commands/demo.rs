@@ -86,8 +86,8 @@ const PERSONS: u64 = 6_000;
 
 pub(crate) fn run(args: &DemoArgs) -> Result<()> {
     let (path, existing) = (args.output.as_deref(), args.force.existing());
-    output::known_ending("--output", path, &["csv"], "")?;
     output::check_outputs(&[], &[path], existing)?;
+    output::known_ending("--output", path, &["csv"], "")?;
     let out = Destination::open(path, existing)?;
     with_progress("writing", |_| {
         out.write_with(|out| match args.kind {

@@ -81,8 +81,8 @@ pub(crate) struct GammaArgs {
 pub(crate) fn run(args: &GammaArgs) -> Result<()> {
     let started = Instant::now();
     let (save, existing) = (args.output.as_deref(), args.force.existing());
-    output::known_ending("--output", save, &["npz"], "")?;
     output::check_outputs(&[args.matrix.as_deref()], &[save], existing)?;
+    output::known_ending("--output", save, &["npz"], "")?;
     if let Some(path) = &args.certificate {
         let archive = Archive::open(path)?;
         let mut certificate = certificate_file::read(&archive)?;

@@ -30,9 +30,6 @@ use std::path::Path;
 use task::{Steps, Task};
 
 pub(crate) fn run(args: &CountArgs) -> Result<()> {
-    let plot =
-        args.plot.as_deref().map(|path| PlotFormat::of(path).map(|format| (path, format))).transpose()?;
-    let format = args.format.map_or_else(|| OutputFormat::of(args.output.as_deref()), Ok)?;
     let written = [args.output.as_deref(), args.plot.as_deref()];
     let read = [
         Some(args.file.as_path()),
@@ -42,6 +39,9 @@ pub(crate) fn run(args: &CountArgs) -> Result<()> {
     ];
     let existing = args.force.existing();
     output::check_outputs(&read, &written, existing)?;
+    let plot =
+        args.plot.as_deref().map(|path| PlotFormat::of(path).map(|format| (path, format))).transpose()?;
+    let format = args.format.map_or_else(|| OutputFormat::of(args.output.as_deref()), Ok)?;
     let task = Task::from_args(args)?;
     if args.follow && format == OutputFormat::Parquet {
         return Err(CliError::bad(

@@ -51,11 +51,11 @@ const NOISE_NAME: u8 = 2;
 
 pub(crate) fn run(args: &LearnArgs) -> Result<()> {
     let plot_format = args.plot.as_deref().map(PlotFormat::of).transpose()?;
-    output::known_ending("--model", Some(&args.model), &["json"], "")?;
-    check_outputs(args)?;
     if let Some(path) = args.state.as_deref().filter(|_| !args.resume) {
         store::refuse_existing(path)?;
     }
+    check_outputs(args)?;
+    output::known_ending("--model", Some(&args.model), &["json"], "")?;
     let task = Task::from_args(args)?;
     let key = args.noise_key.read()?;
     key.refuse_outputs(&[Some(&args.model), args.plot.as_deref(), args.state.as_deref()])?;

@@ -78,8 +78,8 @@ struct Prediction {
 
 pub(crate) fn run(args: &PredictArgs) -> Result<()> {
     let (path, existing) = (args.output.as_deref(), args.force.existing());
-    let format = args.format()?;
     output::check_outputs(&[Some(&args.model), Some(&args.data)], &[path], existing)?;
+    let format = args.format()?;
     let model = Model::read(&args.model, args.average)?;
     let rows = model.rows(args)?;
     Destination::open(path, existing)?.write_with(|out| match format {

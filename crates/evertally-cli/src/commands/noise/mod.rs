@@ -28,9 +28,9 @@ const BLOCK: usize = 1 << 16;
 const HEADER_ROOM: u64 = 1 << 16;
 
 pub(crate) fn run(args: &NoiseArgs) -> Result<()> {
-    output::known_ending("--output", Some(&args.output), &["npy"], "")?;
     let read = [args.noise_key.path(), args.budget_file.path()];
     output::check_outputs(&read, &[Some(&args.output)], args.force.existing())?;
+    output::known_ending("--output", Some(&args.output), &["npy"], "")?;
     let precision = args.precision();
     let (spec, budget) = args.spec()?;
     if args.rows == Some(0) {

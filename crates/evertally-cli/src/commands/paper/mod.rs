@@ -123,8 +123,8 @@ impl FigureFiles {
 
 pub(crate) fn run(args: &PaperArgs) -> Result<()> {
     let existing = args.force.existing();
-    output::known_ending("--html", args.html.as_deref(), &["html", "htm"], "")?;
     output::check_outputs(&[], &[args.html.as_deref()], existing)?;
+    output::known_ending("--html", args.html.as_deref(), &["html", "htm"], "")?;
     let figure = args.figure.as_ref().map(|directory| FigureFiles::inside(directory));
     if let Some(files) = &figure {
         output::check_outputs(&[], &files.all().map(Some), existing)?;
