@@ -35,6 +35,7 @@ Options:
 Exit codes: 0 done, 1 something failed, 2 the command line or the input
 cannot be used, 3 the privacy budget does not allow it.
 Run evertally COMMAND --help for the options and examples of a command.
+Options may also stand in evertally.toml: see --config there.
 ";
 
 /// All commands, with those for research listed in a group of their own.

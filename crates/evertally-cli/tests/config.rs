@@ -97,7 +97,9 @@ fn mistakes_name_the_file_and_the_line() {
         place.write("evertally.toml", text);
         place.run("count in.csv --time time --every 1h --from 2026-01-05 --delta 1e-6").refused(&parts);
     }
-    // A broken file can be ignored.
+    // A broken file can be ignored, and the help does not need it.
+    place.run("help count").ok();
+    place.run("count --help").ok();
     place.run(&format!("count in.csv {TYPED} --no-config")).ok();
 }
 

@@ -19,7 +19,12 @@ pub(crate) struct Given {
     pub(super) config: Option<PathBuf>,
     /// The value of `--color`.
     pub(crate) color: Option<String>,
+    /// Whether only the help or the version is asked for.
+    pub(super) is_question: bool,
 }
+
+/// The words that ask for the help or the version. The parser adds them to every command.
+const QUESTIONS: [&str; 5] = ["-h", "--help", "-V", "--version", "help"];
 
 impl Given {
     /// Reads the words of a command line, program name first.
@@ -36,6 +41,8 @@ impl Given {
             };
             if word == "--" {
                 break;
+            } else if QUESTIONS.contains(&word) && (word != "help" || command.has_subcommands()) {
+                given.is_question = true;
             } else if let Some(name) = word.strip_prefix("--") {
                 let (name, value) = name.split_once('=').map_or((name, None), |(name, it)| (name, Some(it)));
                 if let Some(arg) = find(&|arg| has_name(arg, name)) {

@@ -67,7 +67,8 @@ impl Configured {
 
 fn file_for(given: &Given) -> Option<PathBuf> {
     match &given.config {
-        _ if given.command.is_empty() || given.is_set("no_config") => None,
+        // A file with a mistake must not keep the help away.
+        _ if given.is_question || given.command.is_empty() || given.is_set("no_config") => None,
         Some(path) => Some(path.clone()),
         None => Some(PathBuf::from(FILE_NAME)).filter(|path| Path::is_file(path)),
     }

@@ -35,6 +35,11 @@ fn what_was_typed_is_found_whatever_its_spelling() {
     let found = given("--color always --config c.toml research gamma --horizon 3");
     assert_eq!((found.color.as_deref(), found.config), (Some("always"), Some(PathBuf::from("c.toml"))));
     assert_eq!((found.command, found.options_start), (vec!["research".to_owned(), "gamma".to_owned()], 7));
+    for line in ["help count", "count --help", "count in.csv -h", "budget help new", "--version"] {
+        assert!(given(line).is_question, "{line}");
+    }
+    // Elsewhere, these are values and files.
+    assert!(!given("count help --time --help").is_question);
     // The value of an option is no command.
     assert_eq!(given("--color count").command, Vec::<String>::new());
 }
