@@ -91,6 +91,7 @@ fn mistakes_name_the_file_and_the_line() {
         ),
         ("[count]\n\nepsilon = \"x\"\n", ["evertally.toml, line 3", "'x'", "--epsilon"]),
         ("[count]\nhorizon = 4\nto = 2026-01-06\n", ["evertally.toml, line", "--to", "--horizon"]),
+        ("[count]\nhorizon = 4\nsteps = 5\n", ["evertally.toml, line", "--horizon", "multiple times"]),
         ("[count\n", ["evertally.toml, line 1", "", ""]),
         ("[counts]\n", ["evertally.toml, line 1", "no command \"counts\"", "count"]),
     ] {

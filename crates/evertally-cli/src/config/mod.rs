@@ -84,7 +84,10 @@ fn in_force(program: &Command, given: &Given, file: &str, text: &str) -> Result<
     let Some(command) = command else { return Ok(Vec::new()) };
     let mut settings: Vec<Setting> = Vec::new();
     for setting in settings::read(&program, &given.command, file, text)? {
-        settings.retain(|earlier| !settings::clash(command, &earlier.id, &setting.id));
+        // Two that exclude each other in one table are a mistake, which the parser finds.
+        settings.retain(|outer| {
+            outer.depth == setting.depth || !settings::clash(command, &outer.id, &setting.id)
+        });
         settings.push(setting);
     }
     settings.retain(|setting| !given.ids.iter().any(|id| settings::clash(command, &setting.id, id)));

@@ -21,6 +21,8 @@ pub(super) struct Setting {
     value: Value,
     /// The line of the file, counted from 1.
     pub(super) line: usize,
+    /// How far inside other tables its table is. Inner ones take precedence.
+    pub(super) depth: usize,
 }
 
 #[derive(Debug)]
@@ -90,7 +92,7 @@ impl Reading<'_> {
                 continue;
             }
             let setting = option(command, name)
-                .and_then(|option| Setting::new(option, value, line))
+                .and_then(|option| Setting::new(option, value, line, path.len()))
                 .map_err(|reason| refuse(format!("{}: {reason}", place(path, name))))?;
             if is_wanted {
                 self.settings.push(setting);
@@ -118,21 +120,27 @@ fn tables(command: &Command) -> impl Iterator<Item = &Command> {
 
 /// The option of a command that a file may set by this name.
 fn option<'a>(command: &'a Command, name: &str) -> std::result::Result<&'a Arg, String> {
-    if NOT_IN_A_FILE.contains(&name) {
-        return Err("this cannot be set in a file".to_owned());
-    }
-    if name.ends_with("-not-private") {
-        return Err("this cannot be set in a file: give it on the command line, where it is seen".to_owned());
-    }
-    command.get_arguments().find(|option| has_name(option, name)).ok_or_else(|| {
+    let option = command.get_arguments().find(|option| has_name(option, name)).ok_or_else(|| {
         let known = command.get_arguments().filter(|option| !option.is_hide_set());
         let known = known.filter_map(Arg::get_long).filter(|known| !NOT_IN_A_FILE.contains(known));
         format!("there is no such option{}", nearest(name, known))
-    })
+    })?;
+    match option.get_long() {
+        Some(long) if NOT_IN_A_FILE.contains(&long) => Err("this cannot be set in a file".to_owned()),
+        Some(long) if long.ends_with("-not-private") => {
+            Err("this cannot be set in a file: give it on the command line, where it is seen".to_owned())
+        }
+        _ => Ok(option),
+    }
 }
 
 impl Setting {
-    fn new(option: &Arg, value: &Spanned<DeValue<'_>>, line: usize) -> std::result::Result<Self, String> {
+    fn new(
+        option: &Arg,
+        value: &Spanned<DeValue<'_>>,
+        line: usize,
+        depth: usize,
+    ) -> std::result::Result<Self, String> {
         let value = match (value.get_ref(), takes_value(option)) {
             (DeValue::Boolean(is_set), false) => Value::Flag(*is_set),
             (_, false) => return Err("expected true or false".to_owned()),
@@ -147,7 +155,7 @@ impl Setting {
             (value, true) => Value::Text(text_of(value).ok_or("expected a string or a number")?),
         };
         let name = option.get_long().unwrap_or_default().to_owned();
-        Ok(Self { id: option.get_id().clone(), name, value, line })
+        Ok(Self { id: option.get_id().clone(), name, value, line, depth })
     }
 }
 

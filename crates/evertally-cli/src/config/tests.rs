@@ -107,6 +107,7 @@ fn every_mistake_names_its_line() {
         ("[count]\nepsilon = 1\nepsilon = 2", ["line 3", "", "duplicate"]),
         ("config = 'other.toml'", ["line 1", "config", "cannot be set in a file"]),
         ("[count]\nplot-truth-not-private = true", ["line 2", "cannot be set", "command line"]),
+        ("[learn]\nregret = true", ["line 2", "cannot be set", "command line"]),
     ] {
         let error = refusal("count in.csv", text);
         assert!(parts.iter().all(|part| error.contains(part)) && !error.contains('\n'), "{text:?}: {error}");

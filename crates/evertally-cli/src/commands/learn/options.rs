@@ -103,7 +103,8 @@ pub(crate) struct LearnArgs {
     /// regret]
     ///
     /// By default each step takes the parameters that minimise the sum of all noisy gradients so
-    /// far plus λ/2 times their squared norm. A larger λ keeps them closer to zero and less sensitive to noise.
+    /// far plus λ/2 times their squared norm. A larger λ keeps them closer to zero and less sensitive
+    /// to noise.
     #[arg(long, value_name = "L", conflicts_with_all = ["learning_rate", "expected_norm"], help_heading = "Training")]
     pub(super) lambda: Option<f64>,
     /// The norm that you expect of the best parameters [default: the largest that --radius or --box
