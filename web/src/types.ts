@@ -307,6 +307,8 @@ export interface Preview {
   profile: ProfilePoint[];
   rho: number;
   unit: string;
+  /** Why the budget promises little. Empty for a budget that promises much. */
+  warnings: string[];
 }
 
 /** The standard error of a step. */

@@ -121,7 +121,7 @@ export class World {
     const planned = this.plan(wanted);
     const population = this.populations.has(planned.population) ? this.showPopulation(planned.population) : null;
     const { mechanism, arithmetic, rho, unit, accuracy, profile } = planned;
-    return { mechanism, arithmetic, noise_multiplier: planned.noise / planned.budget.epsilon, rho, unit, accuracy, population, affordable: population && population.left.rho >= rho, profile };
+    return { mechanism, arithmetic, noise_multiplier: planned.noise / planned.budget.epsilon, rho, unit, accuracy, population, affordable: population && population.left.rho >= rho, profile, warnings: [] };
   }
 
   createCounter(wanted, past = 0, rate = () => 3) {

@@ -3,7 +3,7 @@
 use evertally::ErrorClass;
 #[cfg(feature = "service")]
 use evertally_ledger::Class;
-use std::io::{self, Write};
+use std::io;
 use std::path::Path;
 
 /// Why the program stops.
@@ -110,11 +110,6 @@ impl From<evertally_stream::Error> for CliError {
     fn from(error: evertally_stream::Error) -> Self {
         Self::classed(error.class(), error.to_string())
     }
-}
-
-/// Prints a line for the operator. If standard error is closed, the program continues without it.
-pub(crate) fn tell(message: impl std::fmt::Display) {
-    let _ = writeln!(io::stderr(), "evertally: {message}");
 }
 
 /// The name of an input as the user knows it.

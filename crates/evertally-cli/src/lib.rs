@@ -5,11 +5,14 @@
 
 mod budget_file;
 mod commands;
+mod config;
 mod draws;
 mod error;
 #[doc(hidden)]
 pub mod fuzz;
+mod help;
 mod input;
+mod manners;
 mod mechanism;
 mod noise_key;
 mod output;
@@ -17,49 +20,23 @@ mod plot;
 mod progress;
 
 use clap::error::ErrorKind;
-use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{FromArgMatches, Parser, Subcommand, ValueEnum};
 use commands::research::Research;
+use config::{Configured, Given};
 use error::CliError;
+use manners::{Color, MannersArgs};
 use std::ffi::OsString;
+use std::io::Write;
 use std::process::ExitCode;
-
-/// The first screen of the help: what the program is for, how to start, and the two groups.
-const HELP_TEMPLATE: &str = "\
-Evertally publishes running totals of a sensitive stream (visits, cases,
-clicks) at every step under differential privacy, and says how large the
-error of every number is.
-
-{usage-heading} {usage}
-
-Start here:
-  Make some events, and publish hourly totals of them with a picture:
-    evertally demo --output visits.csv
-    evertally count visits.csv --time time --every 1h \\
-      --from 2026-01-05 --horizon 1344 --epsilon 1 --delta 1e-6 \\
-      --plot visits.svg
-  Ask what error to expect, before any data is read:
-    evertally plan --horizon 1344 --epsilon 1 --delta 1e-6
-  Run counters for years, with a page to watch them:
-    evertally serve --demo
-
-Counting:
-{subcommands}
-{after-help}
-
-Options:
-{options}
-
-Exit codes: 0 done, 1 something failed, 2 the command line or the input
-cannot be used, 3 the privacy budget does not allow it.
-Run evertally COMMAND --help for the options and examples of a command.
-";
 
 /// Publish running totals of a sensitive stream under differential privacy
 #[derive(Debug, Parser)]
-#[command(name = "evertally", version, help_template = HELP_TEMPLATE)]
+#[command(name = "evertally", version)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
+    #[command(flatten)]
+    manners: MannersArgs,
 }
 
 #[derive(Debug, Subcommand)]
@@ -86,39 +63,49 @@ impl Cli {
     where
         Word: Into<OsString> + Clone,
     {
-        Self::from_arg_matches(&Self::program().try_get_matches_from(words)?)
+        Self::from_arg_matches(&help::program().try_get_matches_from(words)?)
     }
+}
 
-    /// All commands, with those for research listed in a group of their own.
-    fn program() -> clap::Command {
-        let research = Research::augment_subcommands(clap::Command::new("research"));
-        let mut all = Self::command();
-        let mut listed = "Research:".to_owned();
-        for command in research.get_subcommands() {
-            let (name, about) = (command.get_name(), command.get_about().cloned().unwrap_or_default());
-            listed.push_str(&format!("\n  research {name:<7} {about}"));
-            all = all.mut_subcommand(name, |command| command.hide(true));
-        }
-        all.after_help(listed)
+/// What the words of the command line and the configuration file ask for, or the exit code of a
+/// program that stops here.
+fn asked(words: Vec<OsString>) -> Result<Cli, ExitCode> {
+    let program = help::program();
+    let given = Given::new(&program, &words);
+    // Help and errors of the parser are coloured too.
+    given.color.as_deref().and_then(|color| Color::from_str(color, true).ok()).unwrap_or(Color::Auto).adopt();
+    let configured = Configured::new(&program, words, &given).map_err(|error| fail(&error))?;
+    let cli = Cli::parse_words(&configured.words).map_err(|error| stopped(&error, &configured))?;
+    cli.manners.adopt();
+    if let Some(file) = &configured.file {
+        manners::mention(format_args!("options from {}", file.display()));
     }
+    Ok(cli)
+}
+
+/// Shows the help, the version or the error with which parsing ended.
+fn stopped(error: &clap::Error, configured: &Configured) -> ExitCode {
+    if error.use_stderr() && error.kind() != ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+        let line = error::one_line(error);
+        let place = configured.origin(error).map(|place| format!("{place}: ")).unwrap_or_default();
+        return fail(&CliError::bad(format!("{place}{line}")));
+    }
+    // Without a command, the help is an error. A closed pipe is not.
+    let text = error.render();
+    let _ = if error.use_stderr() {
+        write!(anstream::stderr(), "{}", text.ansi())
+    } else {
+        write!(anstream::stdout(), "{}", text.ansi())
+    };
+    if error.use_stderr() { ExitCode::from(2) } else { ExitCode::SUCCESS }
 }
 
 /// Runs the command line of this process and returns the exit code.
 #[must_use]
 pub fn run() -> ExitCode {
-    let cli = match Cli::parse_words(std::env::args_os()) {
+    let cli = match asked(std::env::args_os().collect()) {
         Ok(cli) => cli,
-        // No command was given: show the help.
-        Err(help) if help.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
-            let _ = help.print();
-            return ExitCode::from(2);
-        }
-        Err(error) if error.use_stderr() => return fail(&CliError::bad(error::one_line(&error))),
-        Err(help) => {
-            // Help and version. A closed pipe is not an error.
-            let _ = help.print();
-            return ExitCode::SUCCESS;
-        }
+        Err(code) => return code,
     };
     let done = match &cli.command {
         Command::Count(args) => commands::count::run(args),
@@ -136,7 +123,7 @@ pub fn run() -> ExitCode {
 
 fn fail(error: &CliError) -> ExitCode {
     if !matches!(error, CliError::ClosedPipe) {
-        error::tell(error);
+        manners::tell_error(error);
     }
     ExitCode::from(error.exit_code())
 }

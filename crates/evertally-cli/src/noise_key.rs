@@ -6,7 +6,8 @@
 //! a record nor a charge.
 
 use crate::budget_file::{BudgetReceipt, Charge, KeyUse};
-use crate::error::{CliError, Result, tell};
+use crate::error::{CliError, Result};
+use crate::manners::note;
 use clap::Args;
 use evertally::{NoiseKey, NoiseName, Spend};
 use evertally_keys::{Guard, InputChain, Uses, key_file};
@@ -78,8 +79,8 @@ impl Key {
         let guard = uses.guard(name)?;
         if !guard.is_known()? && uses.has_others(name) {
             let file = path.display();
-            tell(format_args!(
-                "note: {file} was used before with other options or data; this run has noise of its own, and spends its budget again"
+            note(format_args!(
+                "{file} was used before with other options or data; this run has noise of its own, and spends its budget again"
             ));
         }
         let watched =

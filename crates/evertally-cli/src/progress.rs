@@ -1,9 +1,10 @@
-//! A progress bar for anything that takes more than two seconds, on a terminal only.
+//! A progress bar for anything that takes more than two seconds, on a terminal only and not
+//! with `--quiet`.
 //!
 //! It shows the share of the work that is done, never the number of rows: that may be private.
 
+use crate::manners;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use std::io::IsTerminal;
 use std::sync::Mutex;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
@@ -22,7 +23,7 @@ pub(crate) struct Progress {
 
 impl Progress {
     pub(crate) fn new(label: &'static str) -> Self {
-        let shown = std::io::stderr().is_terminal();
+        let shown = manners::shows_progress();
         Self { label, started: Instant::now(), shown, bar: None, measured: false }
     }
 

@@ -16,7 +16,7 @@ fn parsed(line: &str) -> Cli {
 
 /// The program as it is built for a run.
 fn program() -> clap::Command {
-    let mut all = Cli::program();
+    let mut all = help::program();
     all.build();
     all
 }

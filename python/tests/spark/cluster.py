@@ -145,7 +145,7 @@ def run_program(binary: str, events: pd.DataFrame, folder: Path, options: list[s
     # A copy without its record: the program records rows, and Spark totals.
     copy = str(shutil.copy(key_file, folder / "copy.key"))
     command = [binary, "count", str(path), "--time", "ts", "--every", "1m", "--from", START, "--outside", "drop"]
-    subprocess.run([*command, *options, "--noise-key", copy, "--output", str(out)], check=True, capture_output=True)
+    subprocess.run([*command, *options, "--noise-key", copy, "--output", str(out), "--force"], check=True, capture_output=True)
     return out
 
 

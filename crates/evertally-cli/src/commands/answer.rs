@@ -25,7 +25,7 @@ factorization of the queries can have at this budget, with proof.";
 
 /// Answer linear queries about a histogram with the least noise
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES, allow_negative_numbers = true)]
+#[command(after_long_help = EXAMPLES, allow_negative_numbers = true)]
 pub(crate) struct AnswerArgs {
     /// The queries: a real matrix in an .npy or .csv file, with a row per query and a column per
     /// cell

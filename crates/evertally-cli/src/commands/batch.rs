@@ -5,8 +5,9 @@
 use super::shared::PrivacyArgs;
 use crate::budget_file::{BudgetFileArgs, Charge, PERSON};
 use crate::error::Result;
+use crate::manners;
 use crate::noise_key::{Key, NoiseKeyArgs, Watch};
-use crate::output::{AnswerRow, Destination, Header, refuse_overwriting, write_answers};
+use crate::output::{AnswerRow, Destination, ForceArgs, Header, check_outputs, known_ending, write_answers};
 use clap::Args;
 use evertally::research::batch::Answer;
 use evertally::{Arithmetic, Budget, Neighbours, NoiseKey, NoiseName, Spend};
@@ -24,9 +25,11 @@ pub(super) struct BatchArgs {
     /// The file to write. It appears only once it is complete [default: standard output]
     #[arg(long, short, value_name = "FILE", help_heading = "Output")]
     output: Option<PathBuf>,
-    /// Write one JSON object instead of CSV
+    /// Write one JSON object instead of CSV [default: by the name of --output]
     #[arg(long, help_heading = "Output")]
     json: bool,
+    #[command(flatten)]
+    force: ForceArgs,
 }
 
 /// A batch whose options are checked.
@@ -46,15 +49,17 @@ pub(super) struct Admission {
 impl BatchArgs {
     /// Checks budget, key and output. The first of the inputs is the data.
     pub(super) fn check(&self, command: &str, inputs: &[&Path]) -> Result<Batch> {
+        let mut read: Vec<Option<&Path>> = inputs.iter().copied().map(Some).collect();
+        read.extend([self.noise_key.path(), self.budget_file.path()]);
+        check_outputs(&read, &[self.output.as_deref()], self.force.existing())?;
+        self.ending()?;
         let (budget, neighbours) = (self.privacy.budget()?, self.privacy.neighbours);
         let key = self.noise_key.read()?;
         let charge = self.budget_file.charge(command, inputs[0], PERSON, neighbours)?;
         if let Some(charge) = &charge {
             charge.check(budget, key.tag())?;
         }
-        let mut read: Vec<Option<&Path>> = inputs.iter().copied().map(Some).collect();
-        read.extend([self.noise_key.path(), self.budget_file.path()]);
-        refuse_overwriting(&read, &[self.output.as_deref()])?;
+        manners::advise(budget, None);
         key.refuse_outputs(&[self.output.as_deref()])?;
         Ok(Batch { budget, neighbours, key, charge })
     }
@@ -62,7 +67,12 @@ impl BatchArgs {
     /// Opens the output. Call this before [`Admission::enter`]: an output that cannot be written
     /// must not cost any budget.
     pub(super) fn open_output(&self) -> Result<Destination> {
-        Destination::open(self.output.as_deref())
+        Destination::open(self.output.as_deref(), self.force.existing())
+    }
+
+    /// The ending of the output's name.
+    fn ending(&self) -> Result<Option<String>> {
+        known_ending("--output", self.output.as_deref(), &["csv", "json"], "")
     }
 
     /// Writes the answers, each with its 95 % interval.
@@ -77,7 +87,8 @@ impl BatchArgs {
             let (lower, upper) = (answer - margin * standard_error, answer + margin * standard_error);
             AnswerRow { query, answer, standard_error, lower, upper }
         });
-        write_answers(destination, header, rows, self.json)
+        let is_json = self.json || self.ending()?.as_deref() == Some("json");
+        write_answers(destination, header, rows, is_json)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::shared::delta_in_words;
 use crate::error::Result;
-use crate::output::{Destination, JsonObject};
+use crate::output::{self, JsonObject};
 use crate::progress::with_progress;
 use clap::Args;
 use evertally::Workload;
@@ -34,7 +34,7 @@ const CERTIFIED_GAP: f64 = 1e-8;
 
 /// Show every proven bound on the error of private running totals
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES, allow_negative_numbers = true)]
+#[command(after_long_help = EXAMPLES, allow_negative_numbers = true)]
 pub(crate) struct BoundsArgs {
     /// The number of steps, up to 2^60
     #[arg(long, value_name = "N")]
@@ -67,7 +67,7 @@ pub(crate) fn run(args: &BoundsArgs) -> Result<()> {
     } else {
         people(args, certified, &table, parity.as_ref())
     };
-    Destination::open(None)?.write_whole(text.as_bytes())
+    output::print(&text)
 }
 
 /// Proven bounds on γ_F²/n, if they take only a few seconds.

@@ -2,7 +2,8 @@
 
 use crate::draws::Draws;
 use crate::error::Result;
-use crate::output::Destination;
+use crate::output::{self, Destination, ForceArgs};
+use crate::progress::with_progress;
 use clap::{Args, ValueEnum};
 use evertally_stream::time;
 use std::io::Write;
@@ -27,7 +28,7 @@ The same options always give the same file. Nobody in it is real.";
 
 /// Write a file of made-up events to count, or of customers to learn from
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_long_help = EXAMPLES)]
 pub(crate) struct DemoArgs {
     /// The file to write [default: standard output]
     #[arg(long, short, alias = "out", value_name = "FILE")]
@@ -44,6 +45,8 @@ pub(crate) struct DemoArgs {
     /// The seed of the file. The same seed gives the same file
     #[arg(long, value_name = "S", default_value_t = 1)]
     seed: u64,
+    #[command(flatten)]
+    force: ForceArgs,
 }
 
 /// The files that can be written.
@@ -82,9 +85,15 @@ const WEEKEND_SHARE: f64 = 1.45;
 const PERSONS: u64 = 6_000;
 
 pub(crate) fn run(args: &DemoArgs) -> Result<()> {
-    Destination::open(args.output.as_deref())?.write_with(|out| match args.kind {
-        Kind::Visits => write_events(args, out),
-        Kind::Customers => write_customers(args, out),
+    let (path, existing) = (args.output.as_deref(), args.force.existing());
+    output::check_outputs(&[], &[path], existing)?;
+    output::known_ending("--output", path, &["csv"], "")?;
+    let out = Destination::open(path, existing)?;
+    with_progress("writing", |_| {
+        out.write_with(|out| match args.kind {
+            Kind::Visits => write_events(args, out),
+            Kind::Customers => write_customers(args, out),
+        })
     })
 }
 

@@ -5,7 +5,7 @@ use super::certificate_file;
 use crate::error::{CliError, Result};
 use crate::input::matrix::read_matrix;
 use crate::input::npz::Archive;
-use crate::output::{Destination, JsonObject, refuse_overwriting};
+use crate::output::{self, Destination, ForceArgs, JsonObject};
 use crate::progress::with_progress;
 use clap::Args;
 use evertally::research::gamma::{self, Certificate, Subject, Weights};
@@ -30,7 +30,7 @@ same holds for the worst row and γ_2².";
 
 /// Bound the least error of any factorization of a matrix, with proof
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_long_help = EXAMPLES)]
 pub(crate) struct GammaArgs {
     /// prefix-sum, window:W, decay:FACTOR or identity (each with --horizon), or parity:D,W
     #[arg(long, value_name = "NAME", conflicts_with_all = ["matrix", "certificate"])]
@@ -44,12 +44,17 @@ pub(crate) struct GammaArgs {
     matrix: Option<PathBuf>,
     /// The error to bound: mean for the mean over all rows (γ_F), worst for the worst row (γ_2)
     /// [default: mean]
+    ///
+    /// mean bounds the average squared error of all answers, worst the squared error of the answer
+    /// that has the most.
     #[arg(long, value_name = "ERROR", conflicts_with = "certificate")]
     objective: Option<Objective>,
     /// An older spelling of --objective worst
     #[arg(long, hide = true, conflicts_with_all = ["certificate", "objective"])]
     worst: bool,
     /// The relative gap between the bounds at which to stop
+    ///
+    /// The bounds hold at any gap. A smaller one takes longer.
     #[arg(long, value_name = "G", default_value_t = 1e-9, conflicts_with = "certificate")]
     gap: f64,
     /// Verify the bounds of a saved certificate (.npz), from the file alone
@@ -69,10 +74,15 @@ pub(crate) struct GammaArgs {
     /// Print the bounds as one JSON object
     #[arg(long, help_heading = "Output")]
     json: bool,
+    #[command(flatten)]
+    force: ForceArgs,
 }
 
 pub(crate) fn run(args: &GammaArgs) -> Result<()> {
     let started = Instant::now();
+    let (save, existing) = (args.output.as_deref(), args.force.existing());
+    output::check_outputs(&[args.matrix.as_deref()], &[save], existing)?;
+    output::known_ending("--output", save, &["npz"], "")?;
     if let Some(path) = &args.certificate {
         let archive = Archive::open(path)?;
         let mut certificate = certificate_file::read(&archive)?;
@@ -81,13 +91,12 @@ pub(crate) fn run(args: &GammaArgs) -> Result<()> {
         }
         let proof = with_progress("checking", |_| gamma::verify(&certificate))
             .map_err(|error| CliError::bad(format!("{} is refused: {error}", path.display())))?;
-        certificate_file::check_factors(&archive, &certificate)?;
+        with_progress("checking factors", |_| certificate_file::check_factors(&archive, &certificate))?;
         (certificate.lower, certificate.upper) = (proof.lower, proof.upper);
         return print(args, &certificate, "proved again", started.elapsed());
     }
     let subject = subject(args)?;
-    refuse_overwriting(&[args.matrix.as_deref()], &[args.output.as_deref()])?;
-    let save = args.output.as_deref().map(|path| Destination::open(Some(path))).transpose()?;
+    let save = save.map(|path| Destination::open(Some(path), existing)).transpose()?;
     let certificate = with_progress("bounding", |progress| {
         let solve = if args.worst || args.objective == Some(Objective::Worst) {
             gamma::gamma_2
@@ -149,7 +158,7 @@ fn identity(steps: usize) -> Result<Subject> {
 
 fn print(args: &GammaArgs, certificate: &Certificate, verb: &str, elapsed: Duration) -> Result<()> {
     let text = if args.json { json(certificate)? } else { words(certificate, verb, elapsed) };
-    Destination::open(None)?.write_whole(text.as_bytes())
+    output::print(&text)
 }
 
 /// The relative gap. The bounds of a matrix of zeros are equal.

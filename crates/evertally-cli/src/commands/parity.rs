@@ -26,7 +26,7 @@ powers of -1, multiply the answer by (-1)^degree.)";
 
 /// Answer all parities of W columns of a table with the least noise
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES, allow_negative_numbers = true)]
+#[command(after_long_help = EXAMPLES, allow_negative_numbers = true)]
 pub(crate) struct ParityArgs {
     /// A table of 1 and 0, or of 1 and -1: .csv, .jsonl, .parquet or .npy, or - for standard input
     #[arg(value_name = "TABLE")]

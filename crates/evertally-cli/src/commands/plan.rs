@@ -5,8 +5,9 @@ mod unbounded;
 use super::planning::PlanningArgs;
 use super::shared::{aligned, bytes_in_words, delta_in_words};
 use crate::error::Result;
+use crate::manners::{self, CHOSEN, with_head};
 use crate::mechanism::{self, state_bytes};
-use crate::output::{Destination, JsonObject, write_whole_file};
+use crate::output::{self, ForceArgs, JsonObject, write_whole_file};
 use crate::plot::{Line, PlotFormat, ProfileChart, render};
 use clap::Args;
 use evertally::{Accuracy, Comparison, Horizon, Mechanism, Objective, Optimum, Plan, PlanSpec, Shape};
@@ -34,7 +35,7 @@ grid. They are the default for every mechanism that supports them.";
 
 /// Compare all mechanisms for a horizon and a budget before any data is read
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES, allow_negative_numbers = true)]
+#[command(after_long_help = EXAMPLES, allow_negative_numbers = true)]
 pub(crate) struct PlanArgs {
     #[command(flatten)]
     planning: PlanningArgs,
@@ -44,12 +45,16 @@ pub(crate) struct PlanArgs {
     /// Draw the standard error of every step into an .svg or .png file
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     plot: Option<PathBuf>,
+    #[command(flatten)]
+    force: ForceArgs,
 }
 
 pub(crate) fn run(args: &PlanArgs) -> Result<()> {
     let plot =
         args.plot.as_deref().map(|path| PlotFormat::of(path).map(|format| (path, format))).transpose()?;
+    output::check_outputs(&[], &[args.plot.as_deref()], args.force.existing())?;
     let spec = args.planning.spec()?;
+    manners::advise(spec.budget.budget()?, None);
     let (text, chart) = if spec.horizon == Horizon::Unbounded {
         let endless = mechanism::plan_unbounded(&spec, plot.is_some())?;
         let as_text = if args.json { unbounded::json } else { unbounded::table };
@@ -60,9 +65,9 @@ pub(crate) fn run(args: &PlanArgs) -> Result<()> {
         let text = if args.json { json(&spec, &comparison)? } else { table(&spec, &comparison, chosen) };
         (text, plot.map(|_| chart(&spec, &comparison, chosen)).transpose()?)
     };
-    Destination::open(None)?.write_whole(text.as_bytes())?;
+    output::print(&text)?;
     if let (Some((path, format)), Some(chart)) = (plot, chart) {
-        write_whole_file(path, &render(&chart, format)?)?;
+        write_whole_file(path, args.force.existing(), &render(&chart, format)?)?;
     }
     Ok(())
 }
@@ -129,7 +134,7 @@ fn table(spec: &PlanSpec, comparison: &Comparison, chosen: Option<&Plan>) -> Str
         ]);
     }
     let mut text = summary(spec, comparison);
-    text.push_str(&aligned(&rows, 0..2));
+    text.push_str(&with_head(&aligned(&rows, 0..2), |line| line.starts_with('→').then_some(CHOSEN)));
     let skipped = comparison.entries.iter().filter_map(|(mechanism, plan)| {
         Some([String::new(), mechanism.to_string(), reason(plan.as_ref().err()?)])
     });

@@ -11,12 +11,17 @@ const MAX_GROUPS: usize = 100_000;
 #[derive(Debug, Args)]
 pub(crate) struct PlanningArgs {
     /// The number of steps, or unbounded for a stream with no known end
+    ///
+    /// The error grows slowly with the number of steps. An unbounded stream costs a little more error
+    /// than one whose length was declared.
     #[arg(long, alias = "steps", value_name = "N|unbounded")]
     pub(super) horizon: Horizon,
     /// Keep this many totals, one for each group, instead of one
     #[arg(long, alias = "keys", value_name = "K", conflicts_with = "dim")]
     pub(super) group_count: Option<usize>,
     /// Count vectors with this many coordinates and Euclidean norm at most 1 instead of numbers
+    ///
+    /// This is for gradients in training: each person contributes a vector of length at most 1.
     #[arg(long, value_name = "D")]
     pub(super) dim: Option<usize>,
     #[command(flatten)]
@@ -34,9 +39,13 @@ pub(crate) struct PlanningArgs {
 #[command(next_help_heading = "Privacy")]
 pub(crate) struct ParticipationArgs {
     /// The most steps that one person may contribute to
+    ///
+    /// With it, the budget protects a person with all of their steps instead of a single event.
     #[arg(long, value_name = "K")]
     max_steps: Option<u64>,
     /// The fewest steps from one contribution of a person to the next [default: 1]
+    ///
+    /// A larger gap needs less noise, because contributions that are far apart share little of it.
     #[arg(long, value_name = "B")]
     min_gap: Option<u64>,
 }

@@ -14,15 +14,32 @@ use std::str::FromStr;
 #[command(next_help_heading = "Privacy")]
 pub(crate) struct PrivacyArgs {
     /// The privacy budget ε: smaller is more private and noisier
+    ///
+    /// It bounds what the releases reveal about one protected event or person: they change the odds
+    /// of any guess by at most a factor of e^ε. 0.1 is strict, 1 is a common choice, and above 10
+    /// hardly anything is promised. Half the ε means about twice the error.
     #[arg(long, value_name = "E")]
     epsilon: f64,
     /// The probability δ with which the guarantee may fail. 0 asks for pure ε
+    ///
+    /// Choose it far below 1 divided by the number of people in the data: 1e-6 suits up to some
+    /// hundred thousand. 0 asks for pure ε, which takes Laplace noise and is less accurate.
     #[arg(long, value_name = "D")]
     delta: f64,
-    /// How σ is computed from (ε, δ): exact is the tightest, paper is the published closed form
+    /// How the size of the noise is computed from ε and δ
+    ///
+    /// exact uses the least Gaussian noise that is private, and is the right choice unless you must
+    /// match another system. zcdp goes through zero-concentrated differential privacy, as many other
+    /// libraries do: the same promise with a little more noise. paper is the closed formula of the
+    /// paper behind this program, for ε below 1: the same promise with much more noise. evertally
+    /// plan shows the error of each.
     #[arg(long, value_name = "NAME", default_value = "exact", value_parser = named::<Calibration>(["exact", "zcdp", "paper"]))]
     calibration: Calibration,
     /// How two streams that must look alike may differ: one event is added or removed, or replaced
+    ///
+    /// add-remove protects whether an event is there at all. replace protects what an event says, if
+    /// everybody knows that there is one: an event that moves changes two places, so it takes more
+    /// noise. Budgets of the two kinds are not comparable.
     #[arg(long, value_name = "RELATION", default_value = "add-remove", value_parser = named::<Neighbours>(["add-remove", "replace"]))]
     pub(crate) neighbours: Neighbours,
 }
@@ -85,19 +102,34 @@ where
 #[command(next_help_heading = "What is released")]
 pub(crate) struct WorkloadArgs {
     /// Release the sum of the last W steps instead of everything so far
+    ///
+    /// With hourly steps, 24 releases the events of the last day, at every hour.
     #[arg(long, value_name = "W", conflicts_with = "decay")]
     window: Option<u64>,
     /// Multiply the weight of every earlier step by this factor per step, between 0 and 1
+    ///
+    /// With 0.9, an event counts 1 in its own step, 0.9 in the next one, 0.81 in the one after, and
+    /// so on. The released numbers follow the recent past.
     #[arg(long, value_name = "FACTOR")]
     decay: Option<f64>,
     /// The mechanism, such as square-root, binary or banded-square-root:64 [default: the most
     /// accurate one that fits]
+    ///
+    /// A mechanism is a way to share noise between steps, so that a total of very many steps has
+    /// little of it. All keep the same promise and differ in error, memory and speed. Leave it out
+    /// unless you compare them: evertally plan lists every mechanism with its error.
     #[arg(long, value_name = "NAME")]
     mechanism: Option<String>,
     /// The error to minimise: mean over all steps, or worst step
+    ///
+    /// mean makes the squared error small on average, which is best for charts and tables. worst
+    /// makes the largest error of any one step small, which is best if the same bound must hold at
+    /// every step, as for an alarm. The mean then gets a little worse.
     #[arg(long, value_name = "ERROR", default_value = "mean")]
     objective: Objective,
     /// The most memory to use, such as 512M or 4G
+    ///
+    /// Mechanisms that need more are not chosen. A count that needs more for its totals is refused.
     #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
     memory_limit: Option<u64>,
 }
@@ -106,12 +138,21 @@ pub(crate) struct WorkloadArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "What is released")]
 pub(crate) struct NumberArgs {
-    /// exact draws noise in integers, which is proved and safe from attacks on rounding. float
-    /// draws it in double precision [default: exact if the mechanism supports it]
+    /// exact draws noise in integers, float in double precision [default: exact if the mechanism
+    /// supports it]
+    ///
+    /// Sums and noise in floating point are rounded, and the rounding depends on the data: its last
+    /// digits can give away what the noise hides. exact computes in integers throughout, and the
+    /// proof of privacy is about these integers. Use float only to compare.
     #[arg(long, value_name = "NUMBERS", value_parser = named::<Arithmetic>(["exact", "float"]))]
     arithmetic: Option<Arithmetic>,
-    /// The public grid that exact releases lie on [default: 1, or a power of ten below the largest
-    /// contribution]
+    /// The step between two possible released numbers [default: 1, or a power of ten below the
+    /// largest contribution]
+    ///
+    /// Exact releases are multiples of this number, so that no further digit can reveal anything.
+    /// Counts are multiples of 1. For amounts of money, 0.01 shows cents. The step must not be
+    /// computed from the data. It changes neither the promise nor, as long as it is far below the
+    /// error, the accuracy.
     #[arg(long, value_name = "STEP")]
     grid: Option<f64>,
 }

@@ -1,6 +1,12 @@
 //! Where output goes. A file appears under its name only once it is complete.
+//!
+//! **Guarantee.** A file that exists is replaced only with `--force`. [`check_outputs`] refuses it
+//! before anything is read or spent. A file that another program makes during the run is not
+//! replaced either: the output then keeps its temporary name, which the error states, because its
+//! budget is spent.
 
 use crate::error::{CliError, Result};
+use clap::Args;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -13,39 +19,61 @@ pub(crate) enum Destination {
     /// An existing device or pipe. It is written to and never replaced by a file.
     Device { file: File, path: PathBuf },
     /// A file that is written under another name in the same directory and renamed when it is
-    /// complete. If it is dropped before, it disappears. A new one never replaces another file.
-    Whole { file: NamedTempFile, path: PathBuf, is_new: bool },
+    /// complete. If it is dropped before, it disappears.
+    Whole { file: NamedTempFile, path: PathBuf, existing: Existing },
     /// A file that can be read while it grows. Its name ends in `.partial` until it is complete.
-    Growing { file: File, partial: PathBuf, path: PathBuf },
+    Growing { file: File, partial: PathBuf, path: PathBuf, existing: Existing },
+}
+
+/// What happens to a file that has the name of an output already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Existing {
+    /// It stays, and the run is refused.
+    Kept,
+    /// The output takes its place.
+    Replaced,
+}
+
+/// Whether files may be replaced. Every command that writes files has this option.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Output")]
+pub(crate) struct ForceArgs {
+    /// Replace output files that exist already
+    ///
+    /// Without it, a run whose output exists already is refused before anything is read or spent.
+    #[arg(long)]
+    force: bool,
+}
+
+impl ForceArgs {
+    pub(crate) fn existing(&self) -> Existing {
+        if self.force { Existing::Replaced } else { Existing::Kept }
+    }
 }
 
 impl Destination {
     /// Standard output, or a file that appears when it is complete.
-    pub(crate) fn open(path: Option<&Path>) -> Result<Self> {
+    pub(crate) fn open(path: Option<&Path>, existing: Existing) -> Result<Self> {
         Self::open_with(path, |path| {
             // A link stays a link: its target is written.
             let path = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
             let file = temporary_beside(&path).map_err(|error| cannot_write(&path, &error))?;
-            Ok(Self::Whole { file, path, is_new: false })
+            Ok(Self::Whole { file, path, existing })
         })
     }
 
-    /// Standard output, or a new file that appears when it is complete. An existing file is refused.
-    /// On Unix only the owner may read it.
-    pub(crate) fn open_new(path: &Path) -> Result<Self> {
+    /// The same for a file that on Unix only its owner may read.
+    pub(crate) fn open_private(path: &Path, existing: Existing) -> Result<Self> {
         Self::open_with(Some(path), |path| {
-            if std::fs::symlink_metadata(path).is_ok() {
-                return Err(is_there_already(path));
-            }
             // By default, only the owner may read a temporary file.
             let file = temporary().tempfile_in(directory_of(path));
             let file = file.map_err(|error| cannot_write(path, &error))?;
-            Ok(Self::Whole { file, path: path.to_owned(), is_new: true })
+            Ok(Self::Whole { file, path: path.to_owned(), existing })
         })
     }
 
     /// Standard output, or a file that can be read while it grows.
-    pub(crate) fn open_growing(path: Option<&Path>) -> Result<Self> {
+    pub(crate) fn open_growing(path: Option<&Path>, existing: Existing) -> Result<Self> {
         Self::open_with(path, |path| {
             let partial = beside(path, ".partial");
             // The releases of an unfinished run were paid for, so they are not overwritten.
@@ -56,7 +84,7 @@ impl Destination {
                 )),
                 _ => cannot_write(&partial, &error),
             })?;
-            Ok(Self::Growing { file, partial, path: path.to_owned() })
+            Ok(Self::Growing { file, partial, path: path.to_owned(), existing })
         })
     }
 
@@ -128,18 +156,35 @@ impl Destination {
         self.flush().map_err(|error| CliError::writing(&name, &error))?;
         match self {
             Self::Stdout(_) | Self::Device { .. } => Ok(()),
-            Self::Whole { file, path, is_new } => {
+            Self::Whole { file, path, existing } => {
                 file.as_file().sync_all().map_err(|error| cannot_write(&path, &error))?;
-                let kept = if is_new { file.persist_noclobber(&path) } else { file.persist(&path) };
-                kept.map(drop).map_err(|error| match error.error.kind() {
-                    // Another program made it in the meantime.
-                    io::ErrorKind::AlreadyExists if is_new => is_there_already(&path),
-                    _ => cannot_write(&path, &error.error),
+                let kept = match existing {
+                    Existing::Kept => file.persist_noclobber(&path),
+                    Existing::Replaced => file.persist(&path),
+                };
+                kept.map(drop).map_err(|refused| {
+                    if refused.error.kind() != io::ErrorKind::AlreadyExists {
+                        return cannot_write(&path, &refused.error);
+                    }
+                    let left = refused.file.keep().map_err(|error| cannot_write(&path, &error.error));
+                    left.map_or_else(|error| error, |(_, left)| appeared(&path, &left))
                 })
             }
-            Self::Growing { file, partial, path } => {
+            Self::Growing { file, partial, path, existing } => {
                 file.sync_all().map_err(|error| cannot_write(&partial, &error))?;
-                std::fs::rename(&partial, &path).map_err(|error| cannot_write(&path, &error))
+                match existing {
+                    // A second name does not take the place of a file, and a new name does.
+                    Existing::Kept => match std::fs::hard_link(&partial, &path) {
+                        Ok(()) => std::fs::remove_file(&partial),
+                        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                            return Err(appeared(&path, &partial));
+                        }
+                        // Some file systems have no second names.
+                        Err(_) => std::fs::rename(&partial, &path),
+                    },
+                    Existing::Replaced => std::fs::rename(&partial, &path),
+                }
+                .map_err(|error| cannot_write(&path, &error))
             }
         }
     }
@@ -156,32 +201,73 @@ impl Write for Destination {
 }
 
 /// Writes a complete file.
-pub(crate) fn write_whole_file(path: &Path, bytes: &[u8]) -> Result<()> {
-    Destination::open(Some(path))?.write_whole(bytes)
+pub(crate) fn write_whole_file(path: &Path, existing: Existing, bytes: &[u8]) -> Result<()> {
+    Destination::open(Some(path), existing)?.write_whole(bytes)
+}
+
+/// Prints a text, without its colours where there are none.
+pub(crate) fn print(text: &str) -> Result<()> {
+    Destination::Stdout(io::stdout()).write_whole(crate::manners::for_stdout(text).as_bytes())
 }
 
 /// Checks that a file could be written there, before a budget is spent. Leaves nothing behind.
-pub(crate) fn check_writable(path: &Path) -> Result<()> {
+pub(crate) fn check_writable(path: &Path, existing: Existing) -> Result<()> {
     match std::fs::metadata(path) {
         // The reader of a pipe would take a trial for the end.
         Ok(metadata) if !metadata.is_file() && !metadata.is_dir() => Ok(()),
-        _ => Destination::open(Some(path)).map(drop),
+        _ => Destination::open(Some(path), existing).map(drop),
     }
 }
 
 /// The same for a file that can be read while it grows.
-pub(crate) fn check_growing(path: Option<&Path>) -> Result<()> {
+pub(crate) fn check_growing(path: Option<&Path>, existing: Existing) -> Result<()> {
     match path.map(std::fs::metadata) {
         Some(Ok(metadata)) if !metadata.is_file() && !metadata.is_dir() => Ok(()),
         _ => {
-            Destination::open_growing(path)?.discard();
+            Destination::open_growing(path, existing)?.discard();
             Ok(())
         }
     }
 }
 
+/// Refuses outputs that would take the place of an input, of another output, or of a file that is to
+/// be kept. Call it before anything is read or spent: the error says so.
+pub(crate) fn check_outputs(
+    read: &[Option<&Path>],
+    written: &[Option<&Path>],
+    existing: Existing,
+) -> Result<()> {
+    refuse_overwriting(read, written)?;
+    written.iter().flatten().try_for_each(|path| refuse_existing(path, existing))
+}
+
+/// Refuses an output whose file exists and is to be kept. Devices and pipes are written to.
+fn refuse_existing(path: &Path, existing: Existing) -> Result<()> {
+    // A link that leads nowhere is in the way as well.
+    let is_there = match std::fs::metadata(path) {
+        Ok(metadata) => metadata.is_file(),
+        Err(_) => std::fs::symlink_metadata(path).is_ok(),
+    };
+    if existing == Existing::Replaced || !is_there || path.as_os_str() == "-" {
+        return Ok(());
+    }
+    Err(CliError::bad(format!(
+        "{} exists already and is not overwritten: nothing was read, and no budget was spent; choose another name, move the file away, or replace it with --force",
+        path.display()
+    )))
+}
+
+/// The error for a file that another program made during the run.
+fn appeared(path: &Path, left: &Path) -> CliError {
+    CliError::Failure(format!(
+        "{} appeared during the run and is not overwritten: what was to be written there is in {}",
+        path.display(),
+        left.display()
+    ))
+}
+
 /// Refuses an output that would overwrite an input or another output.
-pub(crate) fn refuse_overwriting(read: &[Option<&Path>], written: &[Option<&Path>]) -> Result<()> {
+fn refuse_overwriting(read: &[Option<&Path>], written: &[Option<&Path>]) -> Result<()> {
     // Inputs exist. A name without a file may be a declared key.
     let there = read.iter().flatten().filter(|path| path.exists());
     let mut taken: Vec<PathBuf> = there.filter_map(|path| file_at(path)).collect();
@@ -227,10 +313,6 @@ fn temporary() -> tempfile::Builder<'static, 'static> {
     builder
 }
 
-fn is_there_already(path: &Path) -> CliError {
-    CliError::bad(format!("{} is there already and is not overwritten: move it away", path.display()))
-}
-
 /// The name of a file with an ending after its own.
 pub(crate) fn beside(path: &Path, ending: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
@@ -244,4 +326,53 @@ fn directory_of(path: &Path) -> &Path {
 
 fn cannot_write(path: &Path, error: &io::Error) -> CliError {
     CliError::writing(&path.display().to_string(), error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A file that another program makes during a run is kept, and so is what was to take its place:
+    /// its budget is spent.
+    #[test]
+    fn a_file_that_appears_during_the_run_is_kept_beside_the_output() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("out.csv");
+        let opened = [
+            Destination::open(Some(&path), Existing::Kept),
+            Destination::open_private(&path, Existing::Kept),
+            Destination::open_growing(Some(&path), Existing::Kept),
+        ];
+        std::fs::write(&path, "precious").unwrap();
+        for out in opened {
+            let error = out.unwrap().write_whole(b"releases").unwrap_err();
+            let message = error.to_string();
+            assert!(message.contains("out.csv appeared during the run and is not overwritten"), "{message}");
+            assert_eq!(error.exit_code(), 1);
+            let left = message.rsplit(" is in ").next().unwrap();
+            assert_eq!(std::fs::read(left).unwrap(), b"releases");
+            assert_eq!(std::fs::read(&path).unwrap(), b"precious");
+        }
+    }
+
+    #[test]
+    fn a_file_is_replaced_if_asked() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("out.csv");
+        for _ in 0..2 {
+            Destination::open(Some(&path), Existing::Replaced).unwrap().write_whole(b"a").unwrap();
+            Destination::open_growing(Some(&path), Existing::Replaced).unwrap().write_whole(b"b").unwrap();
+        }
+        assert_eq!(std::fs::read(&path).unwrap(), b"b");
+        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_new_file_that_grew_has_its_name_in_the_end() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("out.csv");
+        Destination::open_growing(Some(&path), Existing::Kept).unwrap().write_whole(b"a").unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), b"a");
+        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1);
+    }
 }

@@ -12,15 +12,15 @@ mod parquet;
 
 pub(crate) use answers::{AnswerRow, write_answers};
 pub(crate) use destination::{
-    Destination, beside, check_growing, check_writable, refuse_overwriting, temporary_beside,
-    write_whole_file,
+    Destination, Existing, ForceArgs, beside, check_growing, check_outputs, check_writable, print,
+    temporary_beside, write_whole_file,
 };
 pub(crate) use header::Header;
 pub(crate) use json_line::{JsonObject, json_line};
 pub(crate) use npy::{npy_complex, npy_list, npy_matrix, npz};
 pub(crate) use npy_stream::{Element, NpyStream};
 
-use crate::error::Result;
+use crate::error::{CliError, Result};
 use clap::ValueEnum;
 use evertally_stream::time;
 use serde::{Serialize, Serializer};
@@ -38,15 +38,39 @@ pub(crate) enum OutputFormat {
 }
 
 impl OutputFormat {
-    /// The format that an output's extension names; CSV by default.
-    pub(crate) fn of(path: Option<&Path>) -> Self {
-        let ending = path.and_then(Path::extension).and_then(|ending| ending.to_str()).unwrap_or_default();
-        match ending.to_ascii_lowercase().as_str() {
-            "jsonl" | "ndjson" | "json" => Self::Jsonl,
-            "parquet" | "pq" => Self::Parquet,
+    /// The format that an output's ending names. A name without an ending, a device and standard
+    /// output mean CSV.
+    pub(crate) fn of(path: Option<&Path>) -> Result<Self> {
+        const KNOWN: [&str; 6] = ["csv", "jsonl", "ndjson", "json", "parquet", "pq"];
+        Ok(match known_ending("--output", path, &KNOWN, ", or --format")?.as_deref() {
+            Some("jsonl" | "ndjson" | "json") => Self::Jsonl,
+            Some("parquet" | "pq") => Self::Parquet,
             _ => Self::Csv,
-        }
+        })
     }
+}
+
+/// The ending of a file's name in lower case, if it has one. An ending that is not known is refused,
+/// because the file would not hold what its name says. `instead` ends the list of what is expected.
+pub(crate) fn known_ending(
+    option: &str,
+    path: Option<&Path>,
+    known: &[&str],
+    instead: &str,
+) -> Result<Option<String>> {
+    let Some((path, ending)) = path.and_then(|path| Some((path, path.extension()?))) else { return Ok(None) };
+    let ending = ending.to_string_lossy().to_ascii_lowercase();
+    let is_file = path.metadata().map_or(true, |metadata| metadata.is_file() || metadata.is_dir());
+    if known.contains(&ending.as_str()) || !is_file {
+        return Ok(Some(ending));
+    }
+    let (last, others) = known.split_last().unwrap_or((&"", &[]));
+    let others = others.iter().map(|known| format!(".{known}")).collect::<Vec<_>>().join(", ");
+    let listed = if others.is_empty() { format!(".{last}") } else { format!("{others} or .{last}") };
+    Err(CliError::bad(format!(
+        "{option}: expected a file that ends in {listed}{instead}, got {}",
+        path.display()
+    )))
 }
 
 /// Which of the optional columns a table has.

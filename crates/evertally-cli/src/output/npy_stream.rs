@@ -87,6 +87,7 @@ impl NpyStream {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Existing;
     use super::*;
     use crate::input::matrix::parse_matrix;
     use evertally::Matrix;
@@ -100,7 +101,7 @@ mod tests {
         let whole = Matrix::from_fn(50, 1000, |i, j| f64::from(values[i * 1000 + j]));
         for length in [1, 999, 1000, BLOCK - 1, BLOCK, BLOCK + 1, values.len()] {
             let path = directory.path().join(length.to_string());
-            let out = Destination::open_new(&path).unwrap();
+            let out = Destination::open_private(&path, Existing::Kept).unwrap();
             let mut stream = NpyStream::start::<f32>(out, &[rows, columns]).unwrap();
             values.chunks(length).for_each(|values| stream.write(values).unwrap());
             assert!(!path.exists());

@@ -115,6 +115,11 @@ fn releases_and_pictures_show_no_count_and_no_key() {
     planted.succeeds(&format!(
         "count timed.csv {timed} --value amount --clamp 0,1000000000 --output follow.csv"
     ));
+    // The closing summary and advice, in colour or not.
+    for color in ["always", "never"] {
+        let ran = planted.run(&format!("count timed.csv {timed} --verbose --color {color}"));
+        assert!(ran.code == Some(0) && ran.stderr.contains("typical error"), "{}", ran.stderr);
+    }
 }
 
 #[test]
@@ -158,8 +163,9 @@ fn a_summary_of_noise_holds_none() {
 #[test]
 fn models_show_no_row_and_no_key() {
     let planted = Planted::new();
-    let run =
-        format!("learn rows.csv --label y --batch-size 8 {BUDGET} --noise-key noise.key --model model.json");
+    let run = format!(
+        "learn rows.csv --label y --batch-size 8 {BUDGET} --noise-key noise.key --model model.json --force"
+    );
     for (number, extra) in [
         "",
         "--json",
@@ -195,6 +201,9 @@ fn failures_say_no_count_and_no_key() {
     planted.fails(&format!("count in.csv {rows} --grid 0"));
     planted.fails(&format!("count in.csv --value n {BUDGET} --noise-key bad.key"));
     planted.fails(&format!("count in.csv --value n {BUDGET} --noise-key in.csv"));
+    for file in ["noise.key", "bad.key", "in.csv"] {
+        planted.fails(&format!("count in.csv {rows} --config {file}"));
+    }
     planted.fails(&format!("count noise.key --input-format csv {rows}"));
     planted.fails(&format!("count cells.csv {rows}"));
     planted.fails(&format!("count noise.key --input-format jsonl {rows}"));

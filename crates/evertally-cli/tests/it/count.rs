@@ -215,7 +215,7 @@ fn a_shuffled_file_has_the_same_releases() {
 fn plots_are_drawn_without_the_truth_unless_asked() {
     let place = Place::new();
     place.write("in.csv", SHUFFLED);
-    let line = format!("count in.csv {TIMED} --output o.csv");
+    let line = format!("count in.csv {TIMED} --output o.csv --force");
     place.run(&format!("{line} --plot o.svg")).ok();
     place.run(&format!("{line} --plot o.png")).ok();
     place.run(&format!("{line} --plot truth.svg --plot-truth-not-private")).ok();
@@ -343,7 +343,7 @@ fn links_and_devices_are_written_to_and_not_replaced() {
     std::os::unix::fs::symlink("real.csv", place.path("link.csv")).unwrap();
     std::os::unix::fs::symlink("/dev/null", place.path("sink.csv")).unwrap();
     for name in ["link.csv", "sink.csv"] {
-        place.run(&format!("count in.csv {TIMED} --noise-key noise.key --output {name}")).ok();
+        place.run(&format!("count in.csv {TIMED} --noise-key noise.key --output {name} --force")).ok();
         assert!(place.path(name).is_symlink(), "{name} was replaced");
     }
     assert_eq!(String::from_utf8(place.read("real.csv")).unwrap(), counted(""));

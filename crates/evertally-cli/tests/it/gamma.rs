@@ -74,7 +74,7 @@ fn certificates_are_proved_again() {
         ("--workload prefix-sum --horizon 3", "prefix.csv"),
         ("--workload decay:0.9 --horizon 2000", ""),
     ] {
-        let found = bounds_in(&place, &format!("research gamma {subject} --output cert.npz --json"));
+        let found = bounds_in(&place, &format!("research gamma {subject} --output cert.npz --force --json"));
         let proved = bounds_in(&place, "research gamma --certificate cert.npz --json");
         for (name, sharper) in [("lower", 1.0), ("upper", -1.0)] {
             let of = |bounds: &serde_json::Value| bounds[name].as_f64().unwrap();

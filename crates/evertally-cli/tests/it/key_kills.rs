@@ -83,7 +83,7 @@ fn killed_after_the_record_the_same_run_completes_and_another_is_refused() {
         assert_eq!(entries(&place, "l"), 1, "and is paid for once");
         place.run(&format!("{COUNT} --noise-key reference --output expected.csv")).ok();
         assert_eq!(estimates(&place.read("out.csv")), estimates(&place.read("expected.csv")));
-        place.run(&line.replace("v.csv", "other.csv")).refused(&["k was used before"]);
+        place.run(&line.replace("v.csv", "other.csv --force")).refused(&["k was used before"]);
     }
     let seconds = begun.elapsed().as_secs_f64();
     println!("{{\"kills\":{struck},\"missed\":{missed},\"seconds\":{seconds:.1}}}");

@@ -109,7 +109,8 @@ fn following_has_other_noise() {
 fn an_edited_file_is_refused_and_nothing_is_written_or_spent() {
     let place = place();
     place.run("budget new l --epsilon 10 --delta 1e-6").ok();
-    let line = format!("count v.csv {TIMED} {BUDGET} {KEY} --budget-file l --output out.csv --plot out.svg");
+    let line =
+        format!("count v.csv {TIMED} {BUDGET} {KEY} --budget-file l --output out.csv --plot out.svg --force");
     place.run(&line).ok();
     let before = (place.read("l"), place.read("out.csv"), place.read("out.svg"), records(&place));
     assert_eq!(before.3.len(), 1);
@@ -382,7 +383,7 @@ fn a_record_tells_nothing_without_the_key() {
     };
     place.run("demo --kind customers --rows 80 --output c.csv").ok();
     let learn = format!(
-        "learn c.csv --label returns --classes no,yes --loss logistic --radius 10 --quiet {BUDGET} {KEY} --model m"
+        "learn c.csv --label returns --classes no,yes --loss logistic --radius 10 --quiet {BUDGET} {KEY} --model m --force"
     );
     let [(one, _), (two, _)] = [record(&keys[0], &learn), record(&keys[1], &learn)];
     assert_ne!(one, two, "the name of a record is derived from the key");
@@ -420,7 +421,9 @@ fn records_that_cannot_be_kept_are_clear_errors_and_cost_nothing() {
     std::fs::remove_file(place.path("noise.key.uses")).unwrap();
     place.run(&line).ok();
     let (name, _) = records(&place).remove(0);
-    place.run(&format!("{line} --output noise.key.uses/{name}")).refused(&["holds the record of the key"]);
+    place
+        .run(&format!("{line} --output noise.key.uses/{name} --force"))
+        .refused(&["holds the record of the key"]);
     place.write(&format!("noise.key.uses/{name}"), "no record");
     place.run(&line).refused(&["no record of a key's uses"]);
     #[cfg(unix)]

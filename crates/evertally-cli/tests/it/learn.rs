@@ -119,7 +119,7 @@ fn another_loss_has_other_noise() {
     let place = customers(1);
     place.write("zeros.csv", format!("a,b,y\n{}", "0,0,1\n".repeat(8)));
     let noise = |loss: &str| {
-        let options = "--batch-size 2 --clip 1 --lambda 1 --noise-key noise.key --model m.json";
+        let options = "--batch-size 2 --clip 1 --lambda 1 --noise-key noise.key --model m.json --force";
         let line = format!("learn zeros.csv --label y --loss {loss} {BUDGET} {options}");
         place.forget_uses().run(&line).ok();
         numbers(&json(&place.read("m.json"))["parameters"]["last"][0])
@@ -211,7 +211,8 @@ fn every_loss_set_and_update_trains() {
         "--label k --loss softmax:3 --features x,y --classes 2,1,0 --learning-rate cosine:0.5 --restart-every 2",
         "--label k --loss softmax:3 --features x,y --lambda 3 --mechanism square-root --neighbours replace",
     ] {
-        let line = format!("learn n.csv {options} --rho 0.5 --batch-size 9 --holdout 3 --model m.json");
+        let line =
+            format!("learn n.csv {options} --rho 0.5 --batch-size 9 --holdout 3 --model m.json --force");
         let ran = place.run(&line).ok();
         assert!(ran.stdout.contains("(ρ = 0.5"), "{line}: {}", ran.stdout);
         assert!(ran.stdout.contains("of (ρ = 0.5)-zCDP"), "{line}: {}", ran.stdout);
@@ -252,7 +253,7 @@ fn public_scales_are_applied_and_kept() {
 #[test]
 fn pictures_show_rows_that_were_held_out() {
     let place = customers(400);
-    let run = format!("learn c.csv {RUN} {BUDGET} --model m.json --holdout 4");
+    let run = format!("learn c.csv {RUN} {BUDGET} --model m.json --holdout 4 --force");
     place.run(&format!("{run} --plot m.svg")).ok();
     let svg = String::from_utf8(place.read("m.svg")).unwrap();
     for part in ["Private logistic of returns", "% right", "100 rows that were held out", "does not protect"]
@@ -262,7 +263,7 @@ fn pictures_show_rows_that_were_held_out() {
     place.run(&format!("{run} --plot m.png --quiet")).ok();
     assert!(place.read("m.png").starts_with(b"\x89PNG"));
     place
-        .run(&format!("learn c.csv {RUN} {BUDGET} --model m.json --plot m.svg"))
+        .run(&format!("learn c.csv {RUN} {BUDGET} --model m.json --plot m.svg --force"))
         .refused(&["--plot needs --holdout N or --test FILE"]);
 }
 
@@ -298,7 +299,8 @@ fn the_report_has_a_fixed_shape() {
     );
     assert_eq!(report["privacy"], json(&place.read("m.json"))["privacy"]);
     assert_eq!(report["training"], json(&place.read("m.json"))["training"]);
-    assert_eq!(place.run(&format!("learn c.csv {RUN} {BUDGET} --model m.json --quiet")).ok().stdout, "");
+    let quiet = format!("learn c.csv {RUN} {BUDGET} --model m.json --force --quiet");
+    assert_eq!(place.run(&quiet).ok().stdout, "");
 }
 
 #[test]

@@ -210,8 +210,12 @@ fn nobody_else_may_read_it_and_nothing_is_overwritten() {
     let mode = std::fs::metadata(place.path("z.npy")).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
     let before = place.read("z.npy");
-    for name in ["z.npy", "data.csv", "noise.key", "./noise.key"] {
-        place.run(&format!("{line} --output {name}")).refused(&[name, "is there already"]);
+    for name in ["z.npy", "data.csv"] {
+        place.run(&format!("{line} --output {name}")).refused(&[name, "exists already"]);
+    }
+    // A key is not overwritten even if asked.
+    for name in ["noise.key", "./noise.key"] {
+        place.run(&format!("{line} --output {name} --force")).refused(&[name, "cannot be an output"]);
     }
     assert_eq!(place.read("z.npy"), before);
     assert_eq!(place.read("data.csv"), b"kept");

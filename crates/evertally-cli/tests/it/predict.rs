@@ -29,7 +29,7 @@ fn predictions_are_those_that_the_run_was_measured_by() {
     let truth: Vec<String> =
         lines(&place.read("new.csv"))[1..].iter().map(|row| row.last().unwrap().clone()).collect();
     for (option, figure) in [("", "accuracy_of_last"), ("--average", "accuracy_of_average")] {
-        place.run(&format!("predict m.json new.csv {option} --output p.csv --quiet")).ok();
+        place.run(&format!("predict m.json new.csv {option} --output p.csv --force --quiet")).ok();
         let predicted = lines(&place.read("p.csv"));
         assert_eq!(predicted[0], ["row", "returns", "probability"]);
         assert_eq!(predicted.len(), truth.len() + 1);

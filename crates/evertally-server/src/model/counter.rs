@@ -198,6 +198,8 @@ pub(crate) struct Preview {
     /// The standard errors of at most 200 steps.
     #[schema(max_items = 200)]
     profile: Vec<ProfilePoint>,
+    /// Why the budget promises little. Empty for a budget that promises much.
+    warnings: Vec<String>,
 }
 
 /// The standard error of a step.
@@ -227,6 +229,8 @@ impl Preview {
             population: None,
             affordable: None,
             profile: steps.into_iter().filter_map(point).collect(),
+            // The number of protected units is private.
+            warnings: plan.budget().warnings(None).iter().map(ToString::to_string).collect(),
         }
     }
 }

@@ -14,6 +14,11 @@ fn a_counter_lives_from_its_plan_to_its_end() {
     let draft = json!({"epsilon": 1, "delta": 1e-6, "steps": 1000, "every": "1s"});
     let preview = server.post("/v1/plan", &draft).expect(200).json();
     assert_eq!(preview["affordable"], true);
+    assert_eq!(preview["warnings"], json!([]));
+    let weak = json!({"epsilon": 11, "delta": 0.01, "steps": 1000, "every": "1s"});
+    let warnings = server.post("/v1/plan", &weak).expect(200).json()["warnings"].clone();
+    assert!(warnings[0].as_str().unwrap().starts_with("ε = 11 promises little"), "{warnings}");
+    assert!(warnings[1].as_str().unwrap().starts_with("δ = 0.01 is large"), "{warnings}");
     let profile = preview["profile"].as_array().unwrap();
     assert!(profile.len() == 200 && profile[199]["step"] == 999);
     assert!(preview["accuracy"]["binary_tree_over"].as_f64().unwrap() > 1.0);

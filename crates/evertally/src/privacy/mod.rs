@@ -21,6 +21,7 @@ pub(crate) mod sensitivity;
 mod spend_sum;
 mod spending;
 mod unit;
+mod warning;
 mod zcdp;
 
 pub(crate) use budget::Guarantee;
@@ -34,4 +35,5 @@ pub(crate) use sensitivity::{CompensatedSum, MARGIN, round_up};
 pub use sensitivity::{columns_sensitivity, toeplitz_sensitivity};
 pub use spending::Spend;
 pub use unit::Unit;
+pub use warning::BudgetWarning;
 pub use zcdp::{zcdp_delta, zcdp_epsilon, zcdp_rho, zcdp_sigma};

@@ -7,7 +7,8 @@ use options::refusal;
 
 use super::shared::{aligned, delta_in_words};
 use crate::error::{CliError, Result};
-use crate::output::{Destination, JsonObject, write_whole_file};
+use crate::manners::{ERROR, with_head};
+use crate::output::{self, JsonObject, write_whole_file};
 use crate::plot::{GameChart, PlotFormat, render};
 use crate::progress::with_progress;
 use evertally::privacy::NoiseKind;
@@ -21,6 +22,7 @@ use std::time::Instant;
 pub(crate) fn run(args: &AuditArgs) -> Result<()> {
     let plot =
         args.plot.as_deref().map(|path| PlotFormat::of(path).map(|format| (path, format))).transpose()?;
+    output::check_outputs(&[], &[args.plot.as_deref()], args.force.existing())?;
     let plan = args.plan()?;
     let rounded_to = args.grid_of(&plan);
     let refuse = |error| refusal(error, rounded_to);
@@ -41,13 +43,14 @@ pub(crate) fn run(args: &AuditArgs) -> Result<()> {
     let clock = move || u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX);
     let clock: Option<&dyn Clock> = if args.no_timing { None } else { Some(&clock) };
     let mut report = with_progress("auditing", |progress| auditor.audit(keys, clock, progress))?;
-    report.findings.push(admission(&plan, subject.lanes(), keys)?);
+    let admitted = with_progress("auditing admission", |_| admission(&plan, subject.lanes(), keys))?;
+    report.findings.push(admitted);
     let audited =
         Audited { args, plan: &plan, runs: auditor.runs(), length: auditor.length(), grid: subject.grid() };
     let text = if args.json { audited.json(&report)? } else { audited.table(&report) };
-    Destination::open(None)?.write_whole(text.as_bytes())?;
+    output::print(&text)?;
     if let Some((path, format)) = plot {
-        write_whole_file(path, &render(&audited.chart(&report), format)?)?;
+        write_whole_file(path, args.force.existing(), &render(&audited.chart(&report), format)?)?;
     }
     conclusion(&report)
 }
@@ -139,7 +142,11 @@ impl Audited<'_> {
         };
         let rows: Vec<_> =
             std::iter::once(head.map(str::to_owned)).chain(report.findings.iter().map(row)).collect();
-        format!("{}\n{}\n{}", self.summary(), aligned(&rows, 0..5), closing(report))
+        let failed = Verdict::Failed.to_string();
+        let table = with_head(&aligned(&rows, 0..5), |line| {
+            line.split_whitespace().any(|word| word == failed).then_some(ERROR)
+        });
+        format!("{}\n{table}\n{}", self.summary(), closing(report))
     }
 
     fn summary(&self) -> String {

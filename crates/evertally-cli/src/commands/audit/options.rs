@@ -3,6 +3,7 @@
 use crate::commands::planning::PlanningArgs;
 use crate::error::{CliError, Result};
 use crate::mechanism;
+use crate::output::ForceArgs;
 use clap::Args;
 use evertally::{Plan, PlanSpec, Shape};
 use evertally_audit::{CounterSubject, OpenKeysSubject, Subject};
@@ -69,7 +70,7 @@ Exit codes: 0 passed, 1 an attack succeeded, 2 the options cannot be used.";
 /// Attack a mechanism as it runs, and report whether it keeps its promise
 #[derive(Debug, Args)]
 #[command(
-    after_help = EXAMPLES,
+    after_long_help = EXAMPLES,
     allow_negative_numbers = true,
     mut_arg("horizon", |horizon| horizon.required(false).default_value("64")),
     mut_arg("epsilon", |epsilon| epsilon.required(false).default_value("1")),
@@ -112,6 +113,8 @@ pub(crate) struct AuditArgs {
     /// Draw how well two neighbouring streams can be told apart into an .svg or .png file
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(super) plot: Option<PathBuf>,
+    #[command(flatten)]
+    pub(super) force: ForceArgs,
 }
 
 impl AuditArgs {

@@ -5,7 +5,8 @@ mod show;
 use super::shared::{named, refusal};
 use crate::budget_file::{self, EVENT, EVERYONE, Grant, LockedBudgetFile, Total};
 use crate::error::{CliError, Result, name_of};
-use crate::output::Destination;
+use crate::manners;
+use crate::output;
 use clap::{Args, Subcommand};
 use evertally::{Budget, BudgetSpec, Calibration, Neighbours};
 use evertally_stream::time;
@@ -36,7 +37,7 @@ docs/budget.md describes the file and the mathematics.";
 
 /// Set a total privacy budget for several runs, and see what is left of it
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_long_help = EXAMPLES)]
 pub(crate) struct BudgetArgs {
     #[command(subcommand)]
     action: Action,
@@ -59,7 +60,7 @@ pub(crate) fn run(args: &BudgetArgs) -> Result<()> {
 
 /// Set the total budget of a population, in a new budget file or in an existing one
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES, allow_negative_numbers = true)]
+#[command(after_long_help = EXAMPLES, allow_negative_numbers = true)]
 struct NewArgs {
     /// The budget file
     file: PathBuf,
@@ -79,10 +80,14 @@ struct NewArgs {
     #[arg(long, value_name = "D", conflicts_with = "rho", help_heading = "Total")]
     delta: Option<f64>,
     /// The total ρ of zero-concentrated differential privacy, instead of ε and δ
+    ///
+    /// The costs of runs in ρ simply add up. Use it if you account in ρ elsewhere.
     #[arg(long, value_name = "R", help_heading = "Total")]
     rho: Option<f64>,
-    /// How runs add up to (ε, δ): exact is the tightest for Gaussian noise; zcdp also takes runs
-    /// with pure noise without a part set aside for them
+    /// How the costs of runs add up to ε and δ [default: exact]
+    ///
+    /// exact leaves the most room for runs with --delta above 0, and needs --pure-part for those with
+    /// --delta 0. zcdp leaves a little less room and takes both kinds without a part set aside.
     #[arg(long, value_name = "NAME", value_parser = named::<Calibration>(["exact", "zcdp"]), conflicts_with = "rho", help_heading = "Total")]
     calibration: Option<Calibration>,
     /// The part of ε to set aside for runs with --delta 0
@@ -120,6 +125,7 @@ fn new(args: &NewArgs) -> Result<()> {
     };
     // Bad parameters are refused before any file is made.
     let odometer = grant.odometer()?;
+    manners::advise(odometer.total(), None);
     let mut held = LockedBudgetFile::open_or_new(&args.file)?;
     held.file.grant(grant).map_err(|error| error.in_file(&args.file))?;
     held.write()?;
@@ -130,12 +136,12 @@ fn new(args: &NewArgs) -> Result<()> {
         odometer.total(),
         odometer.unit()
     );
-    Destination::open(None)?.write_whole(text.as_bytes())
+    output::print(&text)
 }
 
 /// Say whether another run would fit: exit code 0 if yes, 3 if no
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES, allow_negative_numbers = true)]
+#[command(after_long_help = EXAMPLES, allow_negative_numbers = true)]
 struct CheckArgs {
     /// The budget file
     file: PathBuf,
@@ -151,7 +157,9 @@ struct CheckArgs {
     /// ρ of the run, instead of ε and δ
     #[arg(long, value_name = "R")]
     rho: Option<f64>,
-    /// How the noise of the run is computed from ε and δ [default: exact]
+    /// How the size of the noise of the run is computed from ε and δ [default: exact]
+    ///
+    /// The --calibration of the run: exact unless you chose another one.
     #[arg(long, value_name = "NAME", value_parser = named::<Calibration>(["exact", "zcdp", "paper"]), conflicts_with = "rho")]
     calibration: Option<Calibration>,
 }
@@ -178,5 +186,5 @@ fn check(args: &CheckArgs) -> Result<()> {
     entered.map_err(|error| CliError::from(error).in_file(&args.file))?;
     let (name, left) = (name_of(&args.file), odometer.remaining());
     let text = format!("{name}: {spend} fits, and {left} would be left\n");
-    Destination::open(None)?.write_whole(text.as_bytes())
+    output::print(&text)
 }

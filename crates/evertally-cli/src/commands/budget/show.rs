@@ -3,7 +3,8 @@
 use crate::budget_file::{self, Account, BudgetFile};
 use crate::commands::shared::{aligned, delta_in_words};
 use crate::error::{Result, name_of};
-use crate::output::{Destination, json_line};
+use crate::manners::with_head;
+use crate::output::{self, json_line};
 use clap::Args;
 use evertally::{BudgetSpec, Odometer, Spend};
 use serde::Serialize;
@@ -24,7 +25,7 @@ the largest run that still fits.";
 
 /// Show what was spent, by which run, and what is left
 #[derive(Debug, Args)]
-#[command(after_help = READING)]
+#[command(after_long_help = READING)]
 pub(super) struct ShowArgs {
     /// The budget file
     file: PathBuf,
@@ -51,7 +52,7 @@ pub(super) fn run(args: &ShowArgs) -> Result<()> {
     let views =
         accounts.into_iter().map(|account| View::new(account, args.delta)).collect::<Result<Vec<_>>>()?;
     let text = if args.json { json(&name, &file, views)? } else { people(&name, &file, &views) };
-    Destination::open(None)?.write_whole(text.as_bytes())
+    output::print(&text)
 }
 
 /// An account as it is shown. ε is absent if it is not known.
@@ -199,7 +200,7 @@ fn account(view: &View) -> String {
     if view.runs.is_empty() {
         text.push_str("nothing was spent\n");
     } else {
-        text.push_str(&aligned(&rows, 1..3));
+        text.push_str(&with_head(&aligned(&rows, 1..3), |_| None));
     }
     for bar in &view.bars {
         text.push_str(&drawn(bar));

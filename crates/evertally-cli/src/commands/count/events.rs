@@ -2,9 +2,9 @@
 
 use super::options::{Outside, Unnamed};
 use super::task::Task;
-use crate::error::shown;
-use crate::error::{CliError, Result, tell};
+use crate::error::{CliError, Result, shown};
 use crate::input::{Cell, EXPECTED_VALUE, Row, RowReader, expected, place};
+use crate::manners::warn;
 use evertally_stream::{Error as StreamError, Event, Outcome, time};
 
 /// Refuses an input whose keys, persons or ids are in a column that cannot hold names. The types of
@@ -129,29 +129,28 @@ impl<'a> LeftOut<'a> {
             }
             Ok(Some(Outcome::Unnamed)) => {
                 if self.is_following && self.unnamed == 0 {
-                    tell("warning: an event names no person and was left out, as will be others");
+                    warn("an event names no person and was left out, as will be others");
                 }
                 self.unnamed += 1;
             }
             // No count: the number of late events is private, and so is their content.
-            Ok(Some(Outcome::Late)) => self.tell_once(
-                "warning: an event came after its step was released and was dropped, as will be others",
-            ),
-            Ok(Some(Outcome::Early)) => self.tell_once(
-                "warning: an event from further in the future than --lag was dropped, as will be others",
-            ),
+            Ok(Some(Outcome::Late)) => {
+                self.warn_once("an event came after its step was released and was dropped, as will be others")
+            }
+            Ok(Some(Outcome::Early)) => self
+                .warn_once("an event from further in the future than --lag was dropped, as will be others"),
             Err(StreamError::OutsideRange { .. }) if self.task.args.outside == Outside::Drop => {
-                self.tell_once("warning: an event outside the declared range was dropped, as will be others");
+                self.warn_once("an event outside the declared range was dropped, as will be others");
             }
             Err(error) => return Err(row.refused(&error)),
         }
         Ok(())
     }
 
-    fn tell_once(&mut self, warning: &'static str) {
+    fn warn_once(&mut self, warning: &'static str) {
         if !self.told.contains(&warning) {
             self.told.push(warning);
-            tell(warning);
+            warn(warning);
         }
     }
 
@@ -159,9 +158,9 @@ impl<'a> LeftOut<'a> {
     pub(super) fn tell(self) {
         match self.unnamed {
             0 => {}
-            1 => tell("warning: 1 event names no person and was left out; --unnamed refuse stops instead"),
-            count => tell(format!(
-                "warning: {count} events name no person and were left out; --unnamed refuse stops instead"
+            1 => warn("1 event names no person and was left out; --unnamed refuse stops instead"),
+            count => warn(format_args!(
+                "{count} events name no person and were left out; --unnamed refuse stops instead"
             )),
         }
     }

@@ -5,7 +5,7 @@ use super::release::Releaser;
 use super::task::Task;
 use crate::error::{CliError, Result};
 use crate::input::{EXPECTED_VALUE, ROWS_BETWEEN_UPDATES, RowReader, each_row, expected, place};
-use crate::progress::Progress;
+use crate::progress::{Progress, with_progress};
 use evertally_stream::{
     Buckets, ClosedStep, Error as StreamError, Follow, Gather, GatheredSteps, Rows, Side,
 };
@@ -23,8 +23,9 @@ pub(super) fn gather_events(
         let pushed = gather.push(&rows.row.event()?);
         left_out.note(pushed, &rows.row)?;
     }
+    drop(rows);
     left_out.tell();
-    Ok(gather.finish())
+    Ok(with_progress("deciding what counts", |_| gather.finish()))
 }
 
 /// Passes on every event of a finished input in its order.

@@ -2,13 +2,14 @@
 //!
 //! Data flow in one direction: [`options`] is what the user wrote, [`task`] is what it means,
 //! [`feed`] and [`live`] turn rows into closed steps, and [`release`] turns closed steps into
-//! estimates that are written and drawn.
+//! estimates that are written and drawn. [`summary`] closes the run.
 
 mod events;
 mod feed;
 mod live;
 mod options;
 mod release;
+mod summary;
 mod task;
 #[cfg(test)]
 mod tests;
@@ -20,7 +21,8 @@ pub(crate) use task::{key_set, keys_by_line, parse_clamp};
 use crate::error::{CliError, Result};
 use crate::mechanism::Prepared;
 use crate::plot::PlotFormat;
-use crate::{input, output};
+use crate::progress::with_progress;
+use crate::{input, manners, output};
 use evertally_stream::Amount;
 use output::{Destination, OutputFormat};
 use release::{Input, Releaser, Start};
@@ -28,10 +30,19 @@ use std::path::Path;
 use task::{Steps, Task};
 
 pub(crate) fn run(args: &CountArgs) -> Result<()> {
-    let task = Task::from_args(args)?;
+    let written = [args.output.as_deref(), args.plot.as_deref()];
+    let read = [
+        Some(args.file.as_path()),
+        args.noise_key.path(),
+        args.groups.as_deref().map(Path::new),
+        args.budget_file.path(),
+    ];
+    let existing = args.force.existing();
+    output::check_outputs(&read, &written, existing)?;
     let plot =
         args.plot.as_deref().map(|path| PlotFormat::of(path).map(|format| (path, format))).transpose()?;
-    let format = args.format.unwrap_or_else(|| OutputFormat::of(args.output.as_deref()));
+    let format = args.format.map_or_else(|| OutputFormat::of(args.output.as_deref()), Ok)?;
+    let task = Task::from_args(args)?;
     if args.follow && format == OutputFormat::Parquet {
         return Err(CliError::bad(
             "--follow cannot write Parquet: such a file is readable only once it is complete; use csv or jsonl",
@@ -48,27 +59,21 @@ pub(crate) fn run(args: &CountArgs) -> Result<()> {
     // Bad parameters are refused before anything is read, unless they depend on what is read.
     let prepare = |horizon| Prepared::new(&task.spec_for(horizon), task.post_processing.clone());
     let planned = task.horizon().map(prepare).transpose()?;
-    let written = [args.output.as_deref(), args.plot.as_deref()];
-    let read = [
-        Some(args.file.as_path()),
-        args.noise_key.path(),
-        args.groups.as_deref().map(Path::new),
-        args.budget_file.path(),
-    ];
-    output::refuse_overwriting(&read, &written)?;
+    manners::advise(task.spec.budget.budget()?, None);
     key.refuse_outputs(&written)?;
     let mut reader = input::open(&args.file, args.input_format, &task.columns(), args.follow)?;
     events::check_name_columns(&task, reader.as_ref())?;
     // Outputs are opened before anything is released, so that an output that cannot be written costs
     // no budget. A followed output stays, so it is opened when the first step closes.
-    let plot =
-        plot.map(|(path, format)| Destination::open(Some(path)).map(|out| (out, format))).transpose()?;
-    let start = Start { key, charge, format, truth_not_private: args.plot_truth_not_private };
+    let plot = plot
+        .map(|(path, format)| Destination::open(Some(path), existing).map(|out| (out, format)))
+        .transpose()?;
+    let start = Start { key, charge, format, existing, truth_not_private: args.plot_truth_not_private };
 
     // A followed run always has a plan, because the task refuses one without a horizon.
     let (followed, planned) = if args.follow { (planned, None) } else { (None, planned) };
     let releaser = if let Some(prepared) = followed {
-        output::check_growing(args.output.as_deref())?;
+        output::check_growing(args.output.as_deref(), existing)?;
         let live = task.buckets().map(|buckets| live::clocked(&task, *buckets)).transpose()?.flatten();
         let mut releaser = Releaser::wait(&task, prepared, start, args.output.clone())?;
         match (task.buckets(), live) {
@@ -78,7 +83,7 @@ pub(crate) fn run(args: &CountArgs) -> Result<()> {
         }
         releaser
     } else {
-        let destination = Destination::open(args.output.as_deref())?;
+        let destination = Destination::open(args.output.as_deref(), existing)?;
         let known = if task.is_unbounded() { Input::SoFar } else { Input::Whole };
         match (&task.steps, planned) {
             (Steps::Buckets(buckets), Some(prepared)) => {
@@ -100,9 +105,10 @@ pub(crate) fn run(args: &CountArgs) -> Result<()> {
             }
         }
     };
-    let chart = releaser.finish()?;
+    let (chart, released) = releaser.finish()?;
     if let Some((out, format)) = plot {
-        out.write_whole(&crate::plot::render(&chart, format)?)?;
+        out.write_whole(&with_progress("drawing", |_| crate::plot::render(&chart, format))?)?;
     }
+    manners::summarise(summary::summary(&task, &released));
     Ok(())
 }

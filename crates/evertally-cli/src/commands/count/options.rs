@@ -4,7 +4,7 @@ use crate::budget_file::BudgetFileArgs;
 use crate::commands::shared::{NumberArgs, PrivacyArgs, WorkloadArgs};
 use crate::input::InputFormat;
 use crate::noise_key::NoiseKeyArgs;
-use crate::output::OutputFormat;
+use crate::output::{ForceArgs, OutputFormat};
 use clap::{Args, ValueEnum};
 use evertally::Horizon;
 use std::path::PathBuf;
@@ -56,7 +56,7 @@ may count, at some hundred bytes for each person (or id) in each step.";
 
 /// Release private running totals of a file of events
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES, allow_negative_numbers = true)]
+#[command(after_long_help = EXAMPLES, allow_negative_numbers = true)]
 pub(crate) struct CountArgs {
     /// The events: a .csv, .jsonl or .parquet file, or - for standard input
     pub(super) file: PathBuf,
@@ -70,11 +70,16 @@ pub(crate) struct CountArgs {
     /// The length of a step: an integer with s, m, h, d or w, such as 1h
     #[arg(long, value_name = "LENGTH", requires = "time", help_heading = "Steps")]
     pub(super) every: Option<String>,
-    /// The start of the first step
+    /// The start of the first step, such as 2026-01-05 or 2026-01-05T06:00:00Z
+    ///
+    /// It must be declared, because the time of the first event is private.
     #[arg(long, value_name = "TIME", requires = "time", help_heading = "Steps")]
     pub(super) from: Option<String>,
     /// The number of steps, or unbounded for a stream with no known end. With --time, an unbounded
     /// stream needs --until or --lag
+    ///
+    /// It must be declared, because the time of the last event is private. The error grows slowly
+    /// with it.
     #[arg(long, alias = "steps", value_name = "N|unbounded", help_heading = "Steps")]
     pub(super) horizon: Option<Horizon>,
     /// The end of the last step, instead of --horizon
@@ -100,6 +105,9 @@ pub(crate) struct CountArgs {
     pub(super) value: Option<String>,
     /// Clamp every value to this range before it is counted. If rows are steps, the noise covers
     /// any change of one row within the range
+    ///
+    /// The noise grows with the width of the range, and values outside it count as its nearest end.
+    /// Choose the range from what you know in general, not from the data.
     #[arg(
         long,
         value_name = "LO,HI",
@@ -113,6 +121,9 @@ pub(crate) struct CountArgs {
     pub(super) group_by: Option<String>,
     /// The declared groups, separated by commas, or a file with one per line. All other groups
     /// count as `other`
+    ///
+    /// They must be declared, because which groups occur in the data is private. More groups do not
+    /// add noise to each other.
     #[arg(
         long,
         alias = "keys",
@@ -128,9 +139,13 @@ pub(crate) struct CountArgs {
     #[arg(long, value_name = "ACTION", requires = "person", help_heading = "What counts")]
     pub(super) unnamed: Option<Unnamed>,
     /// The most steps that one person may contribute to
+    ///
+    /// The earliest steps of a person count, and later ones are left out. More steps need more noise.
     #[arg(long, value_name = "K", help_heading = "What counts")]
     pub(super) max_steps: Option<u64>,
     /// The fewest steps from one contribution of a person to the next [default: 1]
+    ///
+    /// A larger gap needs less noise, because contributions that are far apart share little of it.
     #[arg(long, value_name = "B", help_heading = "What counts")]
     pub(super) min_gap: Option<u64>,
     /// The column that identifies an event. Of its copies, the earliest counts
@@ -171,6 +186,8 @@ pub(crate) struct CountArgs {
     /// Also draw the true totals. The picture is then NOT PRIVATE and must not be published
     #[arg(long, requires = "plot", help_heading = "Output")]
     pub(super) plot_truth_not_private: bool,
+    #[command(flatten)]
+    pub(super) force: ForceArgs,
 }
 
 /// What happens to an event outside the declared range.

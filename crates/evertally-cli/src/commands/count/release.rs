@@ -1,6 +1,7 @@
 //! Turns closed steps into estimates, writes them and keeps them for the plot.
 
 use super::options::Unnamed;
+use super::summary::Released;
 use super::task::{Steps, Task};
 use super::truth::TruthNotPrivate;
 use crate::budget_file::{BudgetReceipt, Charge};
@@ -8,10 +9,11 @@ use crate::commands::shared::delta_in_words;
 use crate::error::{CliError, Result};
 use crate::mechanism::{Prepared, Running};
 use crate::noise_key::{EachStep, Key, Payment, Watch};
-use crate::output::{self, Destination, Header, OutputFormat, ReleaseWriter, ReleasedRow, Shape};
+use crate::output::{self, Destination, Existing, Header, OutputFormat, ReleaseWriter, ReleasedRow, Shape};
 use crate::plot::{EstimateChart, Point, Thinned};
+use crate::progress::Progress;
 use evertally::Workload;
-use evertally_stream::{ClosedStep, KeySet, time};
+use evertally_stream::{Buckets, ClosedStep, KeySet, time};
 use std::path::{Path, PathBuf};
 
 /// The maximum number of steps that are released at a time. A long silence closes very many.
@@ -33,6 +35,7 @@ pub(super) struct Releaser<'a> {
     output: Output,
     curves: Vec<Thinned<Point>>,
     truth: Option<TruthNotPrivate>,
+    released: Released,
 }
 
 /// Where releases go.
@@ -50,6 +53,7 @@ struct Waiting {
     format: OutputFormat,
     shape: Shape,
     path: Option<PathBuf>,
+    existing: Existing,
 }
 
 /// The output of a run, and its payment.
@@ -57,6 +61,7 @@ pub(super) struct Start {
     pub(super) key: Key,
     pub(super) charge: Option<Charge>,
     pub(super) format: OutputFormat,
+    pub(super) existing: Existing,
     pub(super) truth_not_private: bool,
 }
 
@@ -95,7 +100,10 @@ impl<'a> Releaser<'a> {
             format: start.format,
             shape: Shape { timed: task.buckets().is_some(), keyed: task.keys.is_some() },
             path,
+            existing: start.existing,
         };
+        // A mean over a cap that is never reached would say nothing.
+        let rmse = (!prepared.plan.is_unbounded()).then(|| prepared.plan.accuracy().rmse);
         let width = task.keys.as_ref().map_or(1, |keys| keys.names().len());
         let (key, watch) = start.key.watched(&prepared.plan.noise_name())?;
         Ok(Self {
@@ -106,6 +114,7 @@ impl<'a> Releaser<'a> {
             output: Output::Waiting(Box::new(waiting)),
             curves: vec![Thinned::default(); width],
             truth: start.truth_not_private.then(|| TruthNotPrivate::new(task.spec.workload, width)),
+            released: Released { steps: 0, rmse, last_error: None },
         })
     }
 
@@ -136,7 +145,7 @@ impl<'a> Releaser<'a> {
     fn admit(&mut self, steps: &[ClosedStep]) -> Result<()> {
         let each: EachStep<'_> = &|each| steps.iter().for_each(|step| each(&step.totals));
         if let Output::Waiting(waiting) = &self.output {
-            let destination = Destination::open_growing(waiting.path.as_deref())?;
+            let destination = Destination::open_growing(waiting.path.as_deref(), waiting.existing)?;
             return self.start_output(destination, |watch, payment| watch.admit_steps(each, payment));
         }
         self.watch.admit_steps(each, None).map(drop)
@@ -150,6 +159,8 @@ impl<'a> Releaser<'a> {
         let Output::Writing(writer) = &mut self.output else {
             return Err(CliError::Failure("a step was released before its output was started".to_owned()));
         };
+        self.released.steps += 1;
+        self.released.last_error = estimates.first().map(|estimate| estimate.standard_error);
         for (index, (estimate, curve)) in estimates.iter().zip(&mut self.curves).enumerate() {
             writer.write(&ReleasedRow {
                 step: closed.step,
@@ -168,8 +179,11 @@ impl<'a> Releaser<'a> {
 
     /// Releases steps that were admitted when the run started.
     pub(super) fn release_all(&mut self, closed: impl Iterator<Item = ClosedStep>) -> Result<()> {
+        let mut progress = Progress::new("releasing");
+        let steps = self.task.buckets().map(Buckets::steps).or(self.task.declared_rows());
         for step in closed {
             self.release_one(&step)?;
+            progress.update(steps.map(|steps| self.released.steps as f64 / steps as f64));
         }
         Ok(())
     }
@@ -189,8 +203,8 @@ impl<'a> Releaser<'a> {
         }
     }
 
-    /// Completes the output and returns the series to draw.
-    pub(super) fn finish(mut self) -> Result<EstimateChart> {
+    /// Completes the output and returns the series to draw, and what there is to say about them.
+    pub(super) fn finish(mut self) -> Result<(EstimateChart, Released)> {
         if let Output::Waiting(_) = self.output {
             // No step has closed, so the output is only a header.
             self.admit(&[])?;
@@ -203,12 +217,13 @@ impl<'a> Releaser<'a> {
         let panel = |(index, curve): (usize, &Thinned<Point>)| {
             (names.and_then(|names| names.get(index)).cloned(), curve.points())
         };
-        Ok(EstimateChart {
+        let chart = EstimateChart {
             title: title(task),
             subtitle: subtitle(task, &self.mechanism),
             timed: task.buckets().is_some(),
             panels: self.curves.iter().enumerate().map(panel).collect(),
-        })
+        };
+        Ok((chart, self.released))
     }
 }
 

@@ -27,6 +27,7 @@ pub(crate) use options::LearnArgs;
 
 use crate::budget_file::{BudgetReceipt, Charge, EVENT, hexadecimal};
 use crate::error::Result;
+use crate::manners;
 use crate::noise_key::{Key, Watch};
 use crate::output;
 use crate::plot::{self, PlotFormat};
@@ -36,7 +37,7 @@ use evertally::internals::noise::copy_of;
 use evertally_keys::InputChain;
 use evertally_learn::{Learner, LearningPlan};
 use model::{Privacy, Trained};
-use output::Destination;
+use output::{Destination, Existing};
 use report::Report;
 use std::io::Write;
 use std::path::Path;
@@ -53,7 +54,8 @@ pub(crate) fn run(args: &LearnArgs) -> Result<()> {
     if let Some(path) = args.state.as_deref().filter(|_| !args.resume) {
         store::refuse_existing(path)?;
     }
-    refuse_overwriting(args)?;
+    check_outputs(args)?;
+    output::known_ending("--model", Some(&args.model), &["json"], "")?;
     let task = Task::from_args(args)?;
     let key = args.noise_key.read()?;
     key.refuse_outputs(&[Some(&args.model), args.plot.as_deref(), args.state.as_deref()])?;
@@ -69,12 +71,14 @@ pub(crate) fn run(args: &LearnArgs) -> Result<()> {
         curve: Vec::new(),
         noise_name: NOISE_NAME,
     };
+    // The number of rows is public.
+    manners::advise(task.budget, Some(data.train.len() as u64));
     let plan = task.plan(data.train.len(), Noise::Named(&data.hash()))?;
     // An output that cannot be written must not cost any budget.
     [Some(args.model.as_path()), args.plot.as_deref()]
         .into_iter()
         .flatten()
-        .try_for_each(output::check_writable)?;
+        .try_for_each(|path| output::check_writable(path, existing(args)))?;
 
     let start = Start { task: &task, data: &data, plan: &plan, charge };
     let (mut run, receipt, saving) = match (args.state.as_deref(), args.resume) {
@@ -82,12 +86,12 @@ pub(crate) fn run(args: &LearnArgs) -> Result<()> {
         (path, _) => start.started(path, key, described)?,
     };
     let saving = saving.as_ref().map(|(store, key)| Saving { store, every: args.save_every, key });
-    run.run(saving.as_ref(), args.quiet)?;
+    run.run(saving.as_ref())?;
 
     let trained = Trained::of(&task, &data, run.learner());
     let privacy = Privacy::of(&task, run.learner(), receipt.as_ref())?;
     let model = model::bytes(&task, &data, run.learner(), &trained, &privacy)?;
-    Destination::open(Some(&args.model))?.write_whole(&model)?;
+    Destination::open(Some(&args.model), existing(args))?.write_whole(&model)?;
     let regret_not_private = run.regret_not_private()?;
     let report = Report {
         task: &task,
@@ -100,12 +104,17 @@ pub(crate) fn run(args: &LearnArgs) -> Result<()> {
         regret_not_private: regret_not_private.as_ref(),
     };
     if let (Some(path), Some(format)) = (&args.plot, plot_format) {
-        output::write_whole_file(path, &plot::render(&report.chart(), format)?)?;
+        output::write_whole_file(path, existing(args), &plot::render(&report.chart(), format)?)?;
     }
     print(args, &report)
 }
 
-fn refuse_overwriting(args: &LearnArgs) -> Result<()> {
+/// A resumed run makes the same model and the same picture again, so it may replace them.
+fn existing(args: &LearnArgs) -> Existing {
+    if args.resume { Existing::Replaced } else { args.force.existing() }
+}
+
+fn check_outputs(args: &LearnArgs) -> Result<()> {
     let read = [
         Some(args.data.as_path()),
         args.scale.as_deref(),
@@ -113,7 +122,10 @@ fn refuse_overwriting(args: &LearnArgs) -> Result<()> {
         args.noise_key.path(),
         args.budget_file.path(),
     ];
-    output::refuse_overwriting(&read, &[Some(&args.model), args.plot.as_deref(), args.state.as_deref()])
+    let written = [Some(args.model.as_path()), args.plot.as_deref()];
+    // The state has a rule of its own about files that exist.
+    output::check_outputs(&read, &[written[0], written[1], args.state.as_deref()], Existing::Replaced)?;
+    output::check_outputs(&[], &written, existing(args))
 }
 
 /// What a run is started from.
@@ -257,7 +269,7 @@ fn own_name() -> Result<String> {
 
 /// Prints the report, on standard error if the model itself went to standard output.
 fn print(args: &LearnArgs, report: &Report<'_>) -> Result<()> {
-    if args.quiet {
+    if manners::is_quiet() {
         return Ok(());
     }
     let text = if args.json { report.json()? } else { report.text() };
@@ -266,5 +278,5 @@ fn print(args: &LearnArgs, report: &Report<'_>) -> Result<()> {
         let _ = std::io::stderr().write_all(text.as_bytes());
         return Ok(());
     }
-    Destination::open(None)?.write_whole(text.as_bytes())
+    output::print(&text)
 }

@@ -4,6 +4,7 @@ use crate::budget_file::BudgetFileArgs;
 use crate::commands::shared::{named, parse_bytes};
 use crate::input::InputFormat;
 use crate::noise_key::NoiseKeyArgs;
+use crate::output::ForceArgs;
 use clap::Args;
 use evertally::{Calibration, Neighbours};
 use evertally_learn::{Losses, Schedule};
@@ -36,7 +37,7 @@ docs/learning.md explains how to choose the options, and the mathematics.";
 
 /// Train a linear model on a file of rows under differential privacy
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES, allow_negative_numbers = true)]
+#[command(after_long_help = EXAMPLES, allow_negative_numbers = true)]
 pub(crate) struct LearnArgs {
     /// The rows to learn from: a .csv, .jsonl or .parquet file, or - for standard input
     pub(super) data: PathBuf,
@@ -100,10 +101,16 @@ pub(crate) struct LearnArgs {
     pub(super) cube: Option<String>,
     /// λ of the regularised leader [default: computed from --expected-norm to minimise the bound on
     /// regret]
+    ///
+    /// By default each step takes the parameters that minimise the sum of all noisy gradients so
+    /// far plus λ/2 times their squared norm. A larger λ keeps them closer to zero and less sensitive
+    /// to noise.
     #[arg(long, value_name = "L", conflicts_with_all = ["learning_rate", "expected_norm"], help_heading = "Training")]
     pub(super) lambda: Option<f64>,
     /// The norm that you expect of the best parameters [default: the largest that --radius or --box
     /// allows, otherwise 1]
+    ///
+    /// It only sets λ. A guess within a factor of two is good enough.
     #[arg(
         long,
         alias = "norm",
@@ -117,13 +124,21 @@ pub(crate) struct LearnArgs {
     #[arg(long, alias = "rate", value_name = "SCHEDULE", help_heading = "Training")]
     pub(super) learning_rate: Option<Schedule>,
     /// β of heavy-ball momentum, from 0 to below 1
+    ///
+    /// Each step also repeats β times the change of the step before. It costs no further budget.
     #[arg(long, value_name = "BETA", default_value_t = 0.0, help_heading = "Training")]
     pub(super) momentum: f64,
     /// Restart the noise after this many steps, or after every epoch
+    ///
+    /// Each part then has fresh noise, and the cost of all parts together is accounted for. It helps
+    /// the mechanism binary over many epochs, and hardly any other.
     #[arg(long, value_name = "STEPS|epoch", help_heading = "Training")]
     pub(super) restart_every: Option<String>,
     /// The mechanism, such as square-root, binary or banded-square-root:64 [default: the most
     /// accurate one that fits]
+    ///
+    /// A mechanism is a way to share noise between steps. All keep the same promise. Leave it out
+    /// unless you compare them.
     #[arg(long, value_name = "NAME", help_heading = "Training")]
     pub(super) mechanism: Option<String>,
     /// The most memory to use for noise, such as 512M or 4G
@@ -131,16 +146,29 @@ pub(crate) struct LearnArgs {
     pub(super) memory_limit: Option<u64>,
 
     /// The privacy budget ε of the whole run: smaller is more private and noisier
+    ///
+    /// It bounds what the model reveals about one row: it changes the odds of any guess by at most a
+    /// factor of e^ε. 1 is a common choice, and above 10 hardly anything is promised.
     #[arg(long, value_name = "E", conflicts_with = "rho", help_heading = "Privacy")]
     pub(super) epsilon: Option<f64>,
     /// The probability δ with which the guarantee may fail. With --rho, the δ at which ε is stated
     /// [default with --rho: 1e-6]
+    ///
+    /// Choose it far below 1 divided by the number of rows.
     #[arg(long, value_name = "D", help_heading = "Privacy")]
     pub(super) delta: Option<f64>,
     /// The budget ρ of zero-concentrated differential privacy, instead of --epsilon and --delta
+    ///
+    /// Costs in ρ add up exactly over several runs. The report also states the ε at --delta.
     #[arg(long, value_name = "R", conflicts_with = "calibration", help_heading = "Privacy")]
     pub(super) rho: Option<f64>,
-    /// How σ is computed from (ε, δ) [default: exact]
+    /// How the size of the noise is computed from ε and δ [default: exact]
+    ///
+    /// exact uses the least Gaussian noise that is private, and is the right choice unless you must
+    /// match another system. zcdp goes through zero-concentrated differential privacy, as many other
+    /// libraries do: the same promise with a little more noise. paper is the closed formula of the
+    /// paper behind this program, for ε below 1: the same promise with much more noise. evertally
+    /// plan shows the error of each.
     #[arg(long, value_name = "NAME", value_parser = named::<Calibration>(["exact", "zcdp", "paper"]), help_heading = "Privacy")]
     pub(super) calibration: Option<Calibration>,
     /// How two files that must look alike may differ: one row is removed and leaves its place
@@ -149,6 +177,9 @@ pub(crate) struct LearnArgs {
     pub(super) neighbours: Neighbours,
     /// The Euclidean norm κ to which the gradient of each row is clipped [default: the longest
     /// possible with --feature-norm, otherwise 1]
+    ///
+    /// It bounds what one row can change, and the noise is proportional to it. A small κ means little
+    /// noise but shortens large gradients.
     #[arg(long, value_name = "K", help_heading = "Privacy")]
     pub(super) clip: Option<f64>,
     #[command(flatten)]
@@ -179,10 +210,9 @@ pub(crate) struct LearnArgs {
     /// its first step, to the same model
     #[arg(long, alias = "regret", conflicts_with = "quiet", help_heading = "Output")]
     pub(super) regret_not_private: bool,
-    /// Print the results as one JSON object
-    #[arg(long, help_heading = "Output")]
+    /// Print the results as one JSON object. With --quiet, nothing is printed
+    #[arg(long, conflicts_with = "quiet", help_heading = "Output")]
     pub(super) json: bool,
-    /// Print nothing, and show no progress
-    #[arg(long, short, conflicts_with = "json", help_heading = "Output")]
-    pub(super) quiet: bool,
+    #[command(flatten)]
+    pub(super) force: ForceArgs,
 }

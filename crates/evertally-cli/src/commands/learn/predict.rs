@@ -7,7 +7,7 @@ use super::model::{FORMAT, ModelFile};
 use super::table::{Prepare, Scales};
 use crate::error::{CliError, Result, name_of};
 use crate::input::{self, EXPECTED_VALUE, InputFormat, each_row, expected};
-use crate::output::{self, Destination};
+use crate::output::{self, Destination, ForceArgs};
 use clap::{Args, ValueEnum};
 use evertally_learn::{Dataset, Losses};
 use std::io::{self, Write};
@@ -24,7 +24,7 @@ Examples:
 
 /// Predict labels with a model of `evertally learn`
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_long_help = EXAMPLES)]
 pub(crate) struct PredictArgs {
     /// A model that `evertally learn` wrote
     #[arg(value_name = "MODEL")]
@@ -42,15 +42,14 @@ pub(crate) struct PredictArgs {
     /// The file to write [default: standard output]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// The format of the output
-    #[arg(long, value_name = "FORMAT", default_value = "csv")]
-    format: PredictionFormat,
+    /// The format of the output [default: by the name of --output, else csv]
+    #[arg(long, value_name = "FORMAT")]
+    format: Option<PredictionFormat>,
     /// An older spelling of --format jsonl
     #[arg(long, hide = true, conflicts_with = "format")]
     json: bool,
-    /// Show no progress
-    #[arg(short, long)]
-    quiet: bool,
+    #[command(flatten)]
+    force: ForceArgs,
 }
 
 /// The formats of predictions.
@@ -78,13 +77,33 @@ struct Prediction {
 }
 
 pub(crate) fn run(args: &PredictArgs) -> Result<()> {
-    output::refuse_overwriting(&[Some(&args.model), Some(&args.data)], &[args.output.as_deref()])?;
+    let (path, existing) = (args.output.as_deref(), args.force.existing());
+    output::check_outputs(&[Some(&args.model), Some(&args.data)], &[path], existing)?;
+    let format = args.format()?;
     let model = Model::read(&args.model, args.average)?;
     let rows = model.rows(args)?;
-    Destination::open(args.output.as_deref())?.write_with(|out| match args.format {
-        PredictionFormat::Csv if !args.json => model.write_csv(out, &rows),
-        _ => model.write_json(out, &rows),
+    Destination::open(path, existing)?.write_with(|out| match format {
+        PredictionFormat::Csv => model.write_csv(out, &rows),
+        PredictionFormat::Jsonl => model.write_json(out, &rows),
     })
+}
+
+impl PredictArgs {
+    /// The format that was asked for, or that the output's ending names.
+    fn format(&self) -> Result<PredictionFormat> {
+        if self.json {
+            return Ok(PredictionFormat::Jsonl);
+        }
+        if let Some(format) = self.format {
+            return Ok(format);
+        }
+        let known = ["csv", "jsonl", "ndjson", "json"];
+        let ending = output::known_ending("--output", self.output.as_deref(), &known, ", or --format")?;
+        Ok(match ending.as_deref() {
+            None | Some("csv") => PredictionFormat::Csv,
+            Some(_) => PredictionFormat::Jsonl,
+        })
+    }
 }
 
 impl Model {
@@ -130,7 +149,7 @@ impl Model {
         let mut reader = input::open(path, args.input_format, &self.file.features, false)?;
         let mut values = Vec::new();
         let mut count = 0;
-        each_row(&self.file.features, reader.as_mut(), (!args.quiet).then_some("reading"), |unit, row| {
+        each_row(&self.file.features, reader.as_mut(), Some("reading"), |unit, row| {
             count += 1;
             for (cell, column) in row.cells.iter().zip(&self.file.features) {
                 let place = || input::place(&name_of(path), unit, row.line, column);

@@ -109,8 +109,7 @@ fn read_rows(task: &Task<'_>, path: &Path, format: Option<InputFormat>) -> Resul
     let columns = task.columns();
     let mut reader = input::open(path, format, &columns, false)?;
     let (mut features, mut labels) = (Vec::new(), Vec::new());
-    let label = (!task.args.quiet).then_some("reading");
-    each_row(&columns, reader.as_mut(), label, |unit, row| {
+    each_row(&columns, reader.as_mut(), Some("reading"), |unit, row| {
         let place = |at: usize| input::place(&name_of(path), unit, row.line, &columns[at]);
         let (label, values) = row.cells.split_first().ok_or_else(|| CliError::bad("no columns"))?;
         labels.push(task.labels.read(label).map_err(|wanted| expected(&place(0), &wanted, label))?);

@@ -209,8 +209,7 @@ impl<'a> Task<'a> {
             Restart::Steps(steps) => builder.restart_every(steps),
             Restart::Epoch => builder.restart_every(epoch),
         };
-        let plan =
-            if args.quiet { builder.build()? } else { with_progress("planning", |_| builder.build())? };
+        let plan = with_progress("planning", |_| builder.build())?;
         Ok(match noise {
             Noise::Named(_) => plan,
             Noise::First(_) => plan.with_first_noise_name(),

@@ -108,18 +108,16 @@ impl<'a> Training<'a> {
     }
 
     /// Takes all remaining steps and saves the last one.
-    pub(super) fn run(&mut self, saving: Option<&Saving<'_>>, quiet: bool) -> Result<()> {
+    pub(super) fn run(&mut self, saving: Option<&Saving<'_>>) -> Result<()> {
         let steps = self.learner.plan().steps();
-        let mut progress = (!quiet).then(|| Progress::new("training"));
+        let mut progress = Progress::new("training");
         let mut saved = Instant::now();
         self.measure();
         while self.learner.steps_taken() < steps {
             self.step()?;
             self.measure();
             let taken = self.learner.steps_taken();
-            if let Some(progress) = &mut progress {
-                progress.update(Some(taken as f64 / steps as f64));
-            }
+            progress.update(Some(taken as f64 / steps as f64));
             let Some(saving) = saving else { continue };
             let is_due = match saving.every {
                 Some(every) => taken.is_multiple_of(every),

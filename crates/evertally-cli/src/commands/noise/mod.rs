@@ -10,8 +10,9 @@ pub(crate) use options::NoiseArgs;
 
 use crate::budget_file::PERSON;
 use crate::error::{CliError, Result};
+use crate::manners;
 use crate::mechanism::noise_plan;
-use crate::output::{Destination, Element, NpyStream};
+use crate::output::{self, Destination, Element, NpyStream};
 use crate::progress::with_progress;
 use evertally::{Horizon, NoiseKey, NoiseStream, Plan, Progress};
 use options::Precision;
@@ -27,6 +28,9 @@ const BLOCK: usize = 1 << 16;
 const HEADER_ROOM: u64 = 1 << 16;
 
 pub(crate) fn run(args: &NoiseArgs) -> Result<()> {
+    let read = [args.noise_key.path(), args.budget_file.path()];
+    output::check_outputs(&read, &[Some(&args.output)], args.force.existing())?;
+    output::known_ending("--output", Some(&args.output), &["npy"], "")?;
     let precision = args.precision();
     let (spec, budget) = args.spec()?;
     if args.rows == Some(0) {
@@ -43,6 +47,7 @@ pub(crate) fn run(args: &NoiseArgs) -> Result<()> {
     if let Some(charge) = &charge {
         charge.check(budget, key.tag())?;
     }
+    manners::advise(budget, None);
     let plan = noise_plan(&spec)?;
     let steps = steps(args, plan.horizon())?;
     let count = steps.end - steps.start;
@@ -51,7 +56,7 @@ pub(crate) fn run(args: &NoiseArgs) -> Result<()> {
         check_single(&plan)?;
     }
     key.refuse_outputs(&[Some(&args.output)])?;
-    let out = Destination::open_new(&args.output)?;
+    let out = Destination::open_private(&args.output, args.force.existing())?;
     let (is_file, name) = (out.is_file(), out.name());
     let noise_name = match precision {
         Precision::F32 => NoiseStream::<f32>::noise_name(&plan),
@@ -163,5 +168,5 @@ fn print(args: &NoiseArgs, summary: &Summary<'_>, is_file: bool) -> Result<()> {
         return Ok(());
     }
     let text = if args.json { summary.json()? } else { summary.text()? };
-    Destination::open(None)?.write_whole(text.as_bytes())
+    output::print(&text)
 }

@@ -5,6 +5,7 @@ use crate::commands::planning::ParticipationArgs;
 use crate::commands::shared::{WorkloadArgs, named, refusal};
 use crate::error::{CliError, Result};
 use crate::noise_key::NoiseKeyArgs;
+use crate::output::ForceArgs;
 use clap::{Args, ValueEnum};
 use evertally::{Budget, BudgetSpec, Calibration, Contribution, Horizon, Neighbours, PlanSpec, Shape};
 use std::path::PathBuf;
@@ -41,7 +42,7 @@ the noise of `evertally count`, even under the same key.";
 
 /// Write the correlated noise of a mechanism to a file
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES, allow_negative_numbers = true)]
+#[command(after_long_help = EXAMPLES, allow_negative_numbers = true)]
 pub(crate) struct NoiseArgs {
     /// The number of steps, or unbounded for a stream with no known end
     #[arg(long, value_name = "N|unbounded")]
@@ -54,6 +55,9 @@ pub(crate) struct NoiseArgs {
     norm: f64,
 
     /// The noise multiplier σ, instead of --epsilon and --delta. It spends 1/(2σ²)-zCDP
+    ///
+    /// σ is the standard deviation of the noise relative to what one person can change. Training
+    /// programs often ask for it directly.
     #[arg(long, value_name = "S", alias = "noise-multiplier", conflicts_with_all = ["epsilon", "delta", "calibration"], help_heading = "Privacy")]
     sigma: Option<f64>,
     /// The privacy budget ε: smaller is more private and noisier
@@ -62,7 +66,13 @@ pub(crate) struct NoiseArgs {
     /// The probability δ with which the guarantee may fail
     #[arg(long, value_name = "D", help_heading = "Privacy")]
     delta: Option<f64>,
-    /// How σ is computed from (ε, δ) [default: exact]
+    /// How the size of the noise is computed from ε and δ [default: exact]
+    ///
+    /// exact uses the least Gaussian noise that is private, and is the right choice unless you must
+    /// match another system. zcdp goes through zero-concentrated differential privacy, as many other
+    /// libraries do: the same promise with a little more noise. paper is the closed formula of the
+    /// paper behind this program, for ε below 1: the same promise with much more noise. evertally
+    /// plan shows the error of each.
     #[arg(long, value_name = "NAME", value_parser = named::<Calibration>(["exact", "zcdp", "paper"]), help_heading = "Privacy")]
     calibration: Option<Calibration>,
     /// How two streams that must look alike may differ: one contribution is added or removed, or
@@ -80,8 +90,7 @@ pub(crate) struct NoiseArgs {
     #[command(flatten)]
     workload: WorkloadArgs,
 
-    /// The .npy file to write, or - for standard output. It must not exist, and appears only once it
-    /// is complete
+    /// The .npy file to write, or - for standard output. It appears only once it is complete
     #[arg(long, short, alias = "out", value_name = "FILE", help_heading = "Output")]
     pub(super) output: PathBuf,
     /// The precision [default: f32 for vectors, f64 for --dim 1]
@@ -96,6 +105,8 @@ pub(crate) struct NoiseArgs {
     /// Print a summary as one JSON object, on standard error if the noise goes to standard output
     #[arg(long, help_heading = "Output")]
     pub(super) json: bool,
+    #[command(flatten)]
+    pub(super) force: ForceArgs,
 }
 
 /// The precision of the file.

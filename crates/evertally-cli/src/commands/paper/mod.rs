@@ -12,12 +12,13 @@ mod slips;
 mod terminal;
 
 use crate::error::{CliError, Result};
-use crate::output::{Destination, json_line, write_whole_file};
+use crate::output::{self, ForceArgs, json_line, write_whole_file};
+use crate::progress::with_progress;
 use claim::{Section, Slip};
 use clap::Args;
 use figure::Drawing;
 use serde::Serialize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -34,7 +35,7 @@ research bounds gives the bounds for your own horizon and budget.";
 
 /// Compare every claim of the paper behind this program with exact figures
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_long_help = EXAMPLES)]
 pub(crate) struct PaperArgs {
     /// Write the report into one self-contained .html file
     #[arg(long, value_name = "FILE")]
@@ -45,7 +46,11 @@ pub(crate) struct PaperArgs {
     /// Write the figure as two SVG files and one CSV file into a folder, which is made if needed
     #[arg(long, value_name = "DIR")]
     figure: Option<PathBuf>,
+    #[command(flatten)]
+    force: ForceArgs,
 }
+
+const DRAWINGS: [Drawing; 2] = [Drawing::Paper, Drawing::Exact];
 
 #[derive(Serialize)]
 struct Report {
@@ -84,10 +89,7 @@ impl Report {
              every power of two to 2^60, with rounding accounted for.",
             slips.len()
         );
-        let drawings = [Drawing::Paper, Drawing::Exact]
-            .map(|d| (d.name(), figure::svg(&points, d)))
-            .into_iter()
-            .collect();
+        let drawings = DRAWINGS.map(|d| (d.name(), figure::svg(&points, d))).into_iter().collect();
         Ok(Self {
             title: "The paper's claims, computed".to_owned(),
             summary,
@@ -99,18 +101,45 @@ impl Report {
     }
 }
 
-pub(crate) fn run(args: &PaperArgs) -> Result<()> {
-    let report = Report::new()?;
-    if let Some(path) = &args.html {
-        write_whole_file(path, html::render(&report).as_bytes())?;
+/// The files of the figure.
+struct FigureFiles {
+    drawings: [PathBuf; 2],
+    csv: PathBuf,
+}
+
+impl FigureFiles {
+    fn inside(directory: &Path) -> Self {
+        Self {
+            drawings: DRAWINGS.map(|drawing| directory.join(format!("{}.svg", drawing.name()))),
+            csv: directory.join("figure-1.csv"),
+        }
     }
-    if let Some(directory) = &args.figure {
+
+    fn all(&self) -> [&Path; 3] {
+        let [paper, exact] = &self.drawings;
+        [paper, exact, &self.csv]
+    }
+}
+
+pub(crate) fn run(args: &PaperArgs) -> Result<()> {
+    let existing = args.force.existing();
+    output::check_outputs(&[], &[args.html.as_deref()], existing)?;
+    output::known_ending("--html", args.html.as_deref(), &["html", "htm"], "")?;
+    let figure = args.figure.as_ref().map(|directory| FigureFiles::inside(directory));
+    if let Some(files) = &figure {
+        output::check_outputs(&[], &files.all().map(Some), existing)?;
+    }
+    let report = with_progress("computing", |_| Report::new())?;
+    if let Some(path) = &args.html {
+        write_whole_file(path, existing, html::render(&report).as_bytes())?;
+    }
+    if let (Some(directory), Some(files)) = (&args.figure, figure) {
         let made = std::fs::create_dir_all(directory);
         made.map_err(|error| CliError::writing(&directory.display().to_string(), &error))?;
-        for (name, svg) in &report.drawings {
-            write_whole_file(&directory.join(format!("{name}.svg")), svg.as_bytes())?;
+        for (path, (_, svg)) in files.drawings.iter().zip(&report.drawings) {
+            write_whole_file(path, existing, svg.as_bytes())?;
         }
-        write_whole_file(&directory.join("figure-1.csv"), report.csv.as_bytes())?;
+        write_whole_file(&files.csv, existing, report.csv.as_bytes())?;
     }
     let text = if args.json {
         json_line(&report)?
@@ -119,5 +148,5 @@ pub(crate) fn run(args: &PaperArgs) -> Result<()> {
     } else {
         terminal::render(&report)
     };
-    Destination::open(None)?.write_whole(text.as_bytes())
+    output::print(&text)
 }

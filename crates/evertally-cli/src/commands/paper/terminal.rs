@@ -3,6 +3,7 @@
 use super::Report;
 use super::claim::{Claim, Slip};
 use crate::commands::shared::aligned;
+use crate::manners::{HEAD, styled, with_head};
 
 const WIDTH: usize = 96;
 
@@ -23,7 +24,7 @@ pub(super) fn render(report: &Report) -> String {
 }
 
 fn heading(title: &str) -> String {
-    format!("\n{title}\n{}\n", "-".repeat(title.chars().count()))
+    format!("\n{}\n{}\n", styled(HEAD, title), "-".repeat(title.chars().count()))
 }
 
 fn one_claim(claim: &Claim) -> String {
@@ -34,7 +35,7 @@ fn one_claim(claim: &Claim) -> String {
     }
     if let Some(table) = &claim.table {
         let lines: Vec<_> = std::iter::once(&table.head).chain(&table.rows).collect();
-        for line in aligned(&lines, 0..0).lines() {
+        for line in with_head(&aligned(&lines, 0..0), |_| None).lines() {
             text.push_str(&format!("    {line}\n"));
         }
     }

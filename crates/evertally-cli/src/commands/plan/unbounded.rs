@@ -3,6 +3,7 @@
 use super::{aligned, budget_of, privacy_in_words, shape_in_words};
 use crate::commands::shared::{bytes_in_words, delta_in_words};
 use crate::error::Result;
+use crate::manners::with_head;
 use crate::mechanism::{UnboundedPlan, state_bytes};
 use crate::output::JsonObject;
 use crate::plot::{Line, ProfileChart, grouped};
@@ -64,7 +65,7 @@ pub(super) fn table(spec: &PlanSpec, unbounded: &UnboundedPlan) -> Result<String
         plan.accuracy().worst_rmse,
         bytes_in_words(state_bytes(plan)),
         plan.cost().operations_per_step,
-        aligned(&rows, 0..2),
+        with_head(&aligned(&rows, 0..2), |_| None),
     ))
 }
 

@@ -7,6 +7,7 @@ mod options;
 pub(crate) use options::ServeArgs;
 
 use crate::error::{CliError, Result};
+use crate::progress::with_progress;
 use evertally_ledger::{Ledger, Location, Role, read_or_make_key};
 use evertally_server::{Service, Tls, log_to, now};
 use std::io::{self, Write};
@@ -90,13 +91,13 @@ fn home(args: &ServeArgs) -> Result<(PathBuf, Option<TempDir>)> {
 fn open(directory: &Path, fence: Option<&Path>) -> Result<Ledger> {
     let opened = Location::directory(directory, fence).and_then(|place| {
         let key = read_or_make_key(directory)?;
-        Ledger::open(place, key, now())
+        with_progress("opening", |_| Ledger::open(place, key, now()))
     });
     opened.map_err(|error| CliError::from(error).in_file(directory))
 }
 
 fn verify(ledger: &Ledger) -> Result<()> {
-    let verified = ledger.verify()?;
+    let verified = with_progress("verifying", |_| ledger.verify())?;
     say(&format!("whole: {} counters, {} releases", verified.counters, verified.releases))
 }
 

@@ -42,7 +42,7 @@ interface. SIGTERM or Ctrl-C ends the service in good order.";
 
 /// Run private counters as a service: events in, releases out, over HTTP
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_long_help = EXAMPLES)]
 pub(crate) struct ServeArgs {
     /// The directory that holds the counters. It is made if it does not exist
     #[arg(required_unless_present = "demo")]

@@ -20,16 +20,27 @@ pub(crate) struct Place {
 pub(crate) struct Ran {
     pub(crate) code: Option<i32>,
     pub(crate) stdout: String,
+    /// Everything on standard error, except advice about the budget.
     pub(crate) stderr: String,
+    /// Advice about the budget, line by line. The budgets of many tests hide nothing on purpose.
+    pub(crate) advice: Vec<String>,
     pub(crate) bytes: Vec<u8>,
 }
 
+/// How advice about a budget begins.
+const ADVICE: [&str; 2] = ["evertally: warning: ε = ", "evertally: warning: δ = "];
+
 impl Ran {
     pub(crate) fn of(output: Output) -> Self {
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        let is_advice = |line: &str| ADVICE.iter().any(|start| line.starts_with(start));
+        let (advice, others): (Vec<&str>, Vec<&str>) =
+            stderr.split_inclusive('\n').partition(|line| is_advice(line));
         Self {
             code: output.status.code(),
             stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
-            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+            stderr: others.concat(),
+            advice: advice.iter().map(|line| line.trim_end().to_owned()).collect(),
             bytes: output.stdout,
         }
     }
