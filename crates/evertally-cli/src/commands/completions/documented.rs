@@ -1,0 +1,33 @@
+//! The command line as the help shows it.
+
+use clap::{ArgGroup, Command};
+
+/// Copies a command without what is hidden: options and commands under older names.
+///
+/// `clap_complete` offers hidden options and commands too, and `clap` cannot remove them from a
+/// command. `research` is hidden only because the help lists its commands in a group of their own.
+pub(crate) fn documented(command: &Command) -> Command {
+    let shown = |name: &str| {
+        command.get_arguments().any(|argument| argument.get_id() == name && !argument.is_hide_set())
+    };
+    let groups = command.get_groups().map(|group| {
+        let members = group.get_args().filter(|member| shown(member.as_str())).cloned();
+        let copy = ArgGroup::new(group.get_id().clone()).args(members);
+        copy.required(group.is_required_set()).multiple(group.clone().is_multiple())
+    });
+    let mut copy = Command::new(command.get_name().to_owned())
+        .args(command.get_arguments().filter(|argument| !argument.is_hide_set()).cloned())
+        .groups(groups)
+        .subcommand_required(command.is_subcommand_required_set());
+    for inner in command.get_subcommands() {
+        if !inner.is_hide_set() || inner.get_name() == "research" {
+            copy = copy.subcommand(documented(inner));
+        }
+    }
+    copy = copy.about(command.get_about().cloned()).long_about(command.get_long_about().cloned());
+    copy = copy.after_help(command.get_after_help().cloned());
+    match command.get_version() {
+        Some(version) => copy.version(version.to_owned()),
+        None => copy,
+    }
+}
