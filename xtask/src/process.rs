@@ -50,6 +50,13 @@ pub(crate) fn output_with_progress(command: &mut Command) -> Result<String, Stri
     }
 }
 
+/// Whether a program is installed.
+pub(crate) fn works(program: &str) -> bool {
+    let mut command = Command::new(program);
+    command.arg("--version").stdout(Stdio::null()).stderr(Stdio::null());
+    command.status().is_ok_and(|status| status.success())
+}
+
 /// Builds the programs as `cargo test --workspace` does. Another way would have other features and
 /// compile them again.
 pub(crate) fn build_as_tested() -> Outcome {

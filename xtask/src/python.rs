@@ -35,7 +35,7 @@ pub(crate) fn test() -> Outcome {
     let tests = root().join("python/tests");
     let beside = ["torch", "spark"].map(|name| format!("--ignore={}", tests.join(name).display()));
     run(pytest(&python).arg(&tests).args(beside))?;
-    run(mypy(&python).args(["-m", "evertally", "-m", "evertally.plots"]))?;
+    run(mypy(&python).args(["-m", "evertally", "-m", "evertally.__main__", "-m", "evertally.plots"]))?;
     run(mypy(&python).args(["--exclude", "tests/(torch|spark)"]).arg(&tests))?;
     run(command(&python).args(["-m", "mypy.stubtest", "evertally._native"]).current_dir(home.join("bin")))?;
     add_cached_packages(&python, &TORCH)?;
@@ -63,13 +63,14 @@ pub(crate) fn add_cached_packages(python: &Path, pins: &[&str]) -> Outcome {
         .map_err(|error| format!("cannot write {}: {error}", paths.display()))
 }
 
-/// `pip install ./python`, with the profile and artifacts of the other tests, so that the library
-/// is not compiled again for release.
+/// `pip install ./python`, with the profile, program and artifacts of the other tests, so that
+/// nothing is compiled again for release.
 fn install_package(python: &Path) -> Outcome {
     run(pip(python)
         .arg("./python")
         .env("CARGO_TARGET_DIR", root().join("target"))
-        .env("MATURIN_PEP517_ARGS", "--profile dev"))
+        .env("EVERTALLY_PROGRAM", root().join("target/debug/evertally"))
+        .env("MATURIN_PEP517_ARGS", "--profile dev --compression-method stored"))
 }
 
 fn pip(python: &Path) -> Command {

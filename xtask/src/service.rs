@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use crate::Outcome;
 use crate::crosscheck;
-use crate::process::{self, command, fresh_directory, root};
+use crate::process::{self, command, fresh_directory, root, works};
 use crate::venv;
 
 const PACKAGES: [&str; 1] = ["schemathesis==4.32.5"];
@@ -102,10 +102,4 @@ fn chromium() -> Option<PathBuf> {
             .stderr(Stdio::null());
         install.status().is_ok_and(|status| status.success()).then(find)?
     })
-}
-
-fn works(program: &str) -> bool {
-    let mut command = Command::new(program);
-    command.arg("--version").stdout(Stdio::null()).stderr(Stdio::null());
-    command.status().is_ok_and(|status| status.success())
 }

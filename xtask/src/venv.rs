@@ -1,7 +1,7 @@
 //! Python environments with pinned packages, created once under `target/` and reused.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::process::{command, output, root, run};
 
@@ -11,7 +11,7 @@ use crate::process::{command, output, root, run};
 /// repeated and a changed pin is noticed.
 pub(crate) fn python(name: &str, packages: &[&str]) -> Result<PathBuf, String> {
     let home = root().join("target/venv").join(name);
-    let python = home.join("bin").join("python");
+    let python = interpreter(&home);
     let note = home.join("packages.txt");
     let wanted = packages.join("\n");
     if fs::read_to_string(&note).is_ok_and(|found| found == wanted)
@@ -26,4 +26,9 @@ pub(crate) fn python(name: &str, packages: &[&str]) -> Result<PathBuf, String> {
         .args(packages))?;
     fs::write(&note, wanted).map_err(|error| format!("cannot record the installed packages: {error}"))?;
     Ok(python)
+}
+
+/// The interpreter of an environment.
+pub(crate) fn interpreter(home: &Path) -> PathBuf {
+    if cfg!(windows) { home.join("Scripts/python.exe") } else { home.join("bin/python") }
 }
