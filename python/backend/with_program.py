@@ -38,13 +38,17 @@ DATA = HERE / "evertally._native.data"
 Settings = Mapping[str, Any] | None
 
 
-def build_wheel(wheel_directory: str, config_settings: Settings = None, metadata_directory: str | None = None) -> str:
+def build_wheel(
+    wheel_directory: str, config_settings: Settings = None, metadata_directory: str | None = None
+) -> str:
     """Builds a wheel with the program in it."""
     with data(config_settings):
         return str(maturin.build_wheel(wheel_directory, config_settings, metadata_directory))
 
 
-def build_editable(wheel_directory: str, config_settings: Settings = None, metadata_directory: str | None = None) -> str:
+def build_editable(
+    wheel_directory: str, config_settings: Settings = None, metadata_directory: str | None = None
+) -> str:
     """Builds a wheel that refers to the sources, with the program in it."""
     with data(config_settings):
         return str(maturin.build_editable(wheel_directory, config_settings, metadata_directory))
@@ -52,7 +56,7 @@ def build_editable(wheel_directory: str, config_settings: Settings = None, metad
 
 def build_sdist(sdist_directory: str, config_settings: Settings = None) -> str:
     """Refuses: an archive of this directory alone could not build the program."""
-    raise RuntimeError("Evertally is published as wheels. To build it from source, use a clone of the repository.")
+    raise RuntimeError("Evertally is published as wheels. To build it from source, use a clone.")
 
 
 @contextmanager
@@ -81,6 +85,6 @@ def built_program(config_settings: Settings) -> Path:
     command = ["cargo", "build", "--locked", "--profile", chosen.profile, "--package", "evertally-cli"]
     command += ["--target", chosen.target] if chosen.target else []
     command += ["--bin", "evertally", "--message-format", "json-render-diagnostics"]
-    messages = subprocess.run(command, cwd=HERE.parent, check=True, stdout=subprocess.PIPE, text=True).stdout
-    executables = (json.loads(line).get("executable") for line in messages.splitlines())
+    run = subprocess.run(command, cwd=HERE.parent, check=True, stdout=subprocess.PIPE, text=True)
+    executables = (json.loads(line).get("executable") for line in run.stdout.splitlines())
     return Path(next(executable for executable in executables if executable))

@@ -24,8 +24,8 @@ def program() -> Path:
     for directory in directories:
         if (directory / name).is_file():
             return directory / name
-    places = ", ".join(str(directory) for directory in directories)
-    sys.exit(f"evertally: the program is not where installers put it ({places}): install the package again")
+    places = ", ".join(map(str, directories))
+    sys.exit(f"evertally: the program is not in {places}: install the package again")
 
 
 def run() -> NoReturn:
