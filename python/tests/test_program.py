@@ -19,7 +19,7 @@ def output(*words: str | Path, cwd: Path | None = None) -> str:
 
 
 def test_the_program_is_installed_and_has_the_version_of_the_package() -> None:
-    assert command.program().parent == SCRIPTS
+    assert Path(command.program()).parent == SCRIPTS
     assert output(command.program(), "--version") == f"evertally {evertally.__version__}\n"
     assert output(sys.executable, "-m", "evertally", "--version") == f"evertally {evertally.__version__}\n"
 

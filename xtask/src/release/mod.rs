@@ -60,7 +60,7 @@ pub(crate) fn dry_run() -> Outcome {
     lint()?;
     heading("The crates");
     // Verifying builds every crate from its package alone.
-    process::run(cargo().args(["publish", "--workspace", "--dry-run", "--locked"]))?;
+    process::run(cargo().args(["publish", "--workspace", "--dry-run", "--locked", "--allow-dirty"]))?;
     let python = tools()?;
     for target in Target::of_this_machine() {
         let built = build_for(target, &python)?;
