@@ -28,7 +28,7 @@ fn bash_completes_commands_and_options() {
     // The older name of a research command, and the older name of an option.
     assert_eq!(completed("evertally gam").unwrap(), "");
     assert_eq!(completed("evertally research gam").unwrap(), "gamma");
-    assert_eq!(completed("evertally research gamma --wor").unwrap(), "");
+    assert_eq!(completed("evertally research gamma --wors").unwrap(), "");
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! The command line as the help shows it.
 
+use clap::builder::Resettable;
 use clap::{ArgGroup, Command};
 
 /// Copies a command without what is hidden: options and commands under older names.
@@ -24,8 +25,9 @@ pub(crate) fn documented(command: &Command) -> Command {
             copy = copy.subcommand(documented(inner));
         }
     }
-    copy = copy.about(command.get_about().cloned()).long_about(command.get_long_about().cloned());
-    copy = copy.after_help(command.get_after_help().cloned());
+    let texts = [command.get_about(), command.get_long_about(), command.get_after_help()];
+    let [about, long_about, after_help] = texts.map(|text| Resettable::from(text.cloned()));
+    copy = copy.about(about).long_about(long_about).after_help(after_help);
     match command.get_version() {
         Some(version) => copy.version(version.to_owned()),
         None => copy,
