@@ -25,7 +25,9 @@ struct Section {
 
 /// Adds the page of a command and those of its subcommands.
 fn add(command: &Command, last: &[Section], pages: &mut Vec<(String, Vec<u8>)>) {
-    let manual = Man::new(command.clone()).manual("Evertally");
+    // An empty date would be left out, and the version would take its place.
+    let version = concat!("evertally ", env!("CARGO_PKG_VERSION"));
+    let manual = Man::new(command.clone()).date(" ").source(version).manual("Evertally");
     let mut page = Vec::new();
     render(command, &manual, last, &mut page).expect("a vector takes every byte");
     pages.push((manual.get_filename(), page));
@@ -73,8 +75,15 @@ fn introduction() -> Vec<Section> {
 
 /// Text as roff shows it unchanged.
 fn verbatim(text: &str) -> String {
+    let character = |c: char| match c {
+        '\\' => "\\e".to_owned(),
+        '-' => "\\-".to_owned(),
+        '\'' => "\\(aq".to_owned(),
+        c if c.is_ascii() => c.to_string(),
+        c => format!("\\[u{:04X}]", u32::from(c)),
+    };
     let lines = text.lines().map(|line| {
-        let line = line.replace('\\', "\\e").replace('-', "\\-").replace('\'', "\\(aq");
+        let line: String = line.chars().map(character).collect();
         // A dot at the start of a line would be a request.
         if line.starts_with('.') { format!("\\&{line}") } else { line }
     });
