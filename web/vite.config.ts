@@ -1,5 +1,5 @@
-// Builds the page into `dist/` under names that never change, because the server embeds these files
-// and they are committed, so that people without Node can build it.
+// Builds the page into the crate that embeds it, under names that never change. The files are
+// committed, so that people without Node can build it.
 
 import { readFileSync } from "node:fs";
 import { defineConfig, type Plugin } from "vite";
@@ -27,6 +27,8 @@ export default defineConfig({
   base: "/",
   plugins: [licences()],
   build: {
+    outDir: "../crates/evertally-server/page",
+    emptyOutDir: true,
     target: ["chrome123", "edge123", "firefox128", "safari17.5"],
     // A data: address would be refused by the policy that the server sends.
     assetsInlineLimit: 0,

@@ -6,7 +6,7 @@ import { createServer } from "node:http";
 import { fileURLToPath } from "node:url";
 import { Refusal, World } from "./mock-world.mjs";
 
-const DIST = new URL("../dist/", import.meta.url);
+const DIST = new URL("../../crates/evertally-server/page/", import.meta.url);
 const ASSETS = {
   "/": ["index.html", "text/html; charset=utf-8"],
   "/app.js": ["app.js", "text/javascript; charset=utf-8"],

@@ -11,6 +11,7 @@ mod learning;
 mod process;
 mod python;
 mod regret;
+mod release;
 mod service;
 mod simulate;
 mod spark;
@@ -86,6 +87,15 @@ Benchmarks, each of which writes bench/NAME.json and bench/NAME.md:
 
 With quick, a task takes seconds to minutes and writes nothing.
 
+Releases:
+  release --dry-run
+                   Run every step of a release that is possible on this machine, and publish nothing: lint
+                   the workflows, package every crate, build programs and wheels, install a wheel
+  release build TARGET
+                   Build and check the archive and the wheel of a target such as
+                   x86_64-unknown-linux-musl. Writes them with checksums to target/dist
+  release lint     Lint the workflows
+
 Other:
   fit graded       Fit graded-square-root again and rewrite its table
   help             Print this text
@@ -137,6 +147,9 @@ fn main() -> ExitCode {
         ["schemathesis"] => service::schemathesis(),
         ["page"] => service::page(),
         ["regret"] => regret::run(),
+        ["release", "--dry-run"] => release::dry_run(),
+        ["release", "build", target] => release::build(target),
+        ["release", "lint"] => release::lint(),
         ["fuzz"] => fuzz::run(None),
         ["fuzz", seconds] => fuzz::run(Some(seconds)),
         ["fit", "graded"] => fit::graded(),

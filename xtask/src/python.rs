@@ -48,7 +48,7 @@ pub(crate) fn core() -> Outcome {
     build_as_tested()?;
     let (python, tests) = (environment(), tests());
     core_tests(&python)?;
-    run(mypy(&python, "core").args(["-m", "evertally", "-m", "evertally.plots"]))?;
+    run(mypy(&python, "core").args(["-m", "evertally", "-m", "evertally.__main__", "-m", "evertally.plots"]))?;
     run(mypy(&python, "core").args(["--exclude", "tests/(torch|spark)"]).arg(&tests))?;
     run(command(&python)
         .args(["-m", "mypy.stubtest", "evertally._native"])
@@ -103,12 +103,13 @@ pub(crate) fn add_cached_packages(python: &Path, pins: &[&str]) -> Outcome {
         .map_err(|error| format!("cannot write {}: {error}", paths.display()))
 }
 
-/// Runs `pip install ./python` with the profile, features and artifacts of the other tests, so that the
-/// library is not compiled again.
+/// Runs `pip install ./python` with the profile, features, program and artifacts of the other tests, so
+/// that nothing is compiled again.
 fn install_package(install: &mut Command) -> Outcome {
     run(install
         .env("CARGO_TARGET_DIR", root().join("target"))
-        .env("MATURIN_PEP517_ARGS", "--profile dev --features as-tested"))
+        .env("EVERTALLY_PROGRAM", root().join("target/debug/evertally"))
+        .env("MATURIN_PEP517_ARGS", "--profile dev --features as-tested --compression-method stored"))
 }
 
 pub(crate) fn pytest(python: &Path) -> Command {

@@ -65,7 +65,7 @@ pub(crate) fn page() -> Outcome {
         npm
     };
     process::run(&mut npm(&["ci", "--no-audit", "--no-fund"]))?;
-    process::run(&mut npm(&["run", "check-dist"]))?;
+    process::run(&mut npm(&["run", "check-page"]))?;
     let Some(chromium) = chromium() else {
         eprintln!("tests of the page skipped: there is no Chromium, and it could not be installed");
         return Ok(());

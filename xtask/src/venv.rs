@@ -35,7 +35,12 @@ pub(crate) fn fresh(name: &str) -> Result<PathBuf, String> {
 
 /// The Python of an environment that exists.
 pub(crate) fn interpreter(name: &str) -> PathBuf {
-    home(name).join("bin/python")
+    interpreter_in(&home(name))
+}
+
+/// The Python of an environment in a directory.
+pub(crate) fn interpreter_in(home: &Path) -> PathBuf {
+    if cfg!(windows) { home.join("Scripts/python.exe") } else { home.join("bin/python") }
 }
 
 fn home(name: &str) -> PathBuf {

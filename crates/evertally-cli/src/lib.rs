@@ -49,6 +49,7 @@ enum Command {
     Learn(Box<commands::learn::LearnArgs>),
     Predict(commands::learn::predict::PredictArgs),
     Demo(commands::demo::DemoArgs),
+    Completions(commands::completions::CompletionsArgs),
     /// Commands for people who study mechanisms
     #[command(subcommand, hide = true)]
     Research(Research),
@@ -116,6 +117,7 @@ pub fn run() -> ExitCode {
         Command::Learn(args) => commands::learn::run(args),
         Command::Predict(args) => commands::learn::predict::run(args),
         Command::Demo(args) => commands::demo::run(args),
+        Command::Completions(args) => commands::completions::run(args, &Cli::program()),
         Command::Research(research) | Command::Ungrouped(research) => research.run(),
     };
     done.map_or_else(|error| fail(&error), |()| ExitCode::SUCCESS)

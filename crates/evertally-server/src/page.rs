@@ -11,13 +11,13 @@ use std::hash::{DefaultHasher, Hasher};
 
 /// The path, media type and content of each file.
 const FILES: [(&str, &str, &[u8]); 7] = [
-    ("/", "text/html; charset=utf-8", include_bytes!("../../../web/dist/index.html")),
-    ("/app.js", "text/javascript; charset=utf-8", include_bytes!("../../../web/dist/app.js")),
-    ("/app.css", "text/css; charset=utf-8", include_bytes!("../../../web/dist/app.css")),
-    ("/icon.svg", "image/svg+xml", include_bytes!("../../../web/dist/icon.svg")),
-    ("/latin.woff2", "font/woff2", include_bytes!("../../../web/dist/latin.woff2")),
-    ("/greek.woff2", "font/woff2", include_bytes!("../../../web/dist/greek.woff2")),
-    ("/licenses.txt", "text/plain; charset=utf-8", include_bytes!("../../../web/dist/licenses.txt")),
+    ("/", "text/html; charset=utf-8", include_bytes!("../page/index.html")),
+    ("/app.js", "text/javascript; charset=utf-8", include_bytes!("../page/app.js")),
+    ("/app.css", "text/css; charset=utf-8", include_bytes!("../page/app.css")),
+    ("/icon.svg", "image/svg+xml", include_bytes!("../page/icon.svg")),
+    ("/latin.woff2", "font/woff2", include_bytes!("../page/latin.woff2")),
+    ("/greek.woff2", "font/woff2", include_bytes!("../page/greek.woff2")),
+    ("/licenses.txt", "text/plain; charset=utf-8", include_bytes!("../page/licenses.txt")),
 ];
 
 /// The headers of every answer. An answer may override them.

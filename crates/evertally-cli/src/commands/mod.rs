@@ -6,6 +6,7 @@ mod batch;
 pub(crate) mod bounds;
 pub(crate) mod budget;
 pub(crate) mod certificate_file;
+pub(crate) mod completions;
 pub(crate) mod count;
 pub(crate) mod demo;
 pub(crate) mod gamma;

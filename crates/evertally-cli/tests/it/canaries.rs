@@ -256,6 +256,7 @@ fn every_other_command_shows_no_count_and_no_key() {
     planted.succeeds("research gamma --matrix queries.csv --output certificate.npz");
     planted.succeeds("research gamma --certificate certificate.npz");
     planted.succeeds("demo --days 2 --output demo.csv");
+    planted.succeeds("completions bash");
     planted.succeeds("budget new ledger --epsilon 3 --delta 1e-6");
     planted.succeeds(&format!("count in.csv --value n {key} --budget-file ledger"));
     planted.succeeds("budget show ledger");

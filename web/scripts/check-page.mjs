@@ -1,4 +1,4 @@
-// Fails when `dist/` is not what the sources build. People without Node get the page from there.
+// Fails when the embedded page is not what the sources build. People without Node get it from there.
 
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -7,8 +7,8 @@ import { fileURLToPath } from "node:url";
 import { build } from "vite";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
-const kept = join(root, "dist");
-const fresh = mkdtempSync(join(tmpdir(), "evertally-dist-"));
+const kept = join(root, "../crates/evertally-server/page");
+const fresh = mkdtempSync(join(tmpdir(), "evertally-page-"));
 try {
   await build({ root, logLevel: "error", build: { outDir: fresh, emptyOutDir: true } });
   const names = [...new Set([...readdirSync(kept), ...readdirSync(fresh)])].sort();
@@ -24,9 +24,9 @@ try {
     return a === null || b === null || !a.equals(b);
   });
   if (changed.length > 0) {
-    console.error(`dist is not what the sources build: ${changed.join(", ")}. Run \`npm run build\` and commit dist.`);
+    console.error(`the page is not what the sources build: ${changed.join(", ")}. Run \`npm run build\` and commit it.`);
     process.exitCode = 1;
-  } else console.log(`dist is what the sources build: ${names.join(", ")}`);
+  } else console.log(`the page is what the sources build: ${names.join(", ")}`);
 } finally {
   rmSync(fresh, { recursive: true });
 }

@@ -1,0 +1,105 @@
+//! The wheel of a target: built, audited, and tried in a fresh environment.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::target::Target;
+use super::{cannot, dist, tool};
+use crate::Outcome;
+use crate::process::{command, output, root, run};
+use crate::venv;
+
+/// Counts with the package, and prints its version as the program does.
+const IMPORT: &str = "
+import evertally
+counter = evertally.Counter(evertally.plan(10, epsilon=1.0, delta=1e-6))
+assert counter.step(3.0).step == 0
+print('evertally', evertally.__version__)
+";
+
+/// Counts the example of the repository, one step per hour of eight weeks.
+const COUNT: &str = "count examples/visits.csv --time time --every 1h --from 2026-01-05 --horizon 1344 \
+                     --epsilon 1 --delta 1e-6";
+
+/// Builds the wheel with this program in it and returns its path.
+pub(super) fn build(target: &Target, program: &Path, python: &Path) -> Result<PathBuf, String> {
+    let directory = root().join("target/trial/wheel").join(target.triple);
+    if directory.exists() {
+        fs::remove_dir_all(&directory).map_err(|error| cannot("remove", &directory, &error))?;
+    }
+    let arguments = match target.linux {
+        Some(oldest) => format!("--target {} --zig --compatibility {oldest} --locked", target.triple),
+        None => format!("--target {} --locked", target.triple),
+    };
+    run(tool(python, "pip")?
+        .args(["wheel", "--quiet", "--disable-pip-version-check", "--no-deps", "--no-build-isolation"])
+        .arg("--wheel-dir")
+        .arg(&directory)
+        .arg("./python")
+        .env("CARGO_TARGET_DIR", root().join("target"))
+        .env("EVERTALLY_PROGRAM", program)
+        .env("MATURIN_PEP517_ARGS", arguments))?;
+    let files = fs::read_dir(&directory).map_err(|error| cannot("read", &directory, &error))?;
+    let built = files.filter_map(|file| file.ok().map(|file| file.path())).next();
+    let built = built.ok_or("pip built no wheel")?;
+    let wheel = dist()?.join(built.file_name().ok_or("a wheel without a name")?);
+    fs::copy(&built, &wheel).map_err(|error| cannot("copy", &built, &error))?;
+    Ok(wheel)
+}
+
+/// Checks what the wheel says of itself: metadata, the oldest system that it runs on, and the one
+/// interface of Python that it uses.
+pub(super) fn audit(target: &Target, wheel: &Path, python: &Path) -> Outcome {
+    run(tool(python, "twine")?.args(["check", "--strict"]).arg(wheel))?;
+    run(tool(python, "abi3audit")?.arg("--strict").arg(wheel))?;
+    let Some(tag) = target.tag() else { return Ok(()) };
+    let shown = output(tool(python, "auditwheel")?.arg("show").arg(wheel))?;
+    let sentence = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+    if sentence.contains(&format!("consistent with the following platform tag: \"{tag}_")) {
+        eprintln!("auditwheel: {tag}");
+        Ok(())
+    } else {
+        Err(format!("the wheel is not {tag}: {sentence}"))
+    }
+}
+
+/// Installs the wheel into a fresh environment and uses all that it contains.
+pub(super) fn try_out(target: &Target, wheel: &Path, python: &Path) -> Outcome {
+    if target.is_static() {
+        eprintln!("not installed: the Python of this machine does not use musl");
+        return Ok(());
+    }
+    let home = root().join("target/venv/installed");
+    run(command("python3").args(["-m", "venv", "--clear"]).arg(&home))?;
+    let interpreter = venv::interpreter_in(&home);
+    run(command(&interpreter)
+        .args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"])
+        .arg(wheel))?;
+    let program = interpreter.with_file_name(target.program_name());
+    let expected = format!("evertally {}", env!("CARGO_PKG_VERSION"));
+    for (way, said) in [
+        ("the program", output(command(&program).arg("--version"))?),
+        ("python -m evertally", output(command(&interpreter).args(["-m", "evertally", "--version"]))?),
+        ("import evertally", output(command(&interpreter).args(["-c", IMPORT]))?),
+        (
+            "uvx",
+            output(
+                tool(python, "uv")?
+                    .args(["tool", "run", "--from"])
+                    .arg(wheel)
+                    .args(["evertally", "--version"]),
+            )?,
+        ),
+    ] {
+        if said != expected {
+            return Err(format!("{way} says {said} instead of {expected}"));
+        }
+    }
+    let counted = output(command(&interpreter).args(["-m", "evertally"]).args(COUNT.split_whitespace()))?;
+    let rows = counted.lines().filter(|line| !line.starts_with('#')).count();
+    if rows != 1 + 1344 {
+        return Err(format!("a count of 1344 steps has {rows} rows"));
+    }
+    let page = home.join("share/man/man1/evertally-count.1");
+    if page.is_file() { Ok(()) } else { Err(format!("there is no {}", page.display())) }
+}
