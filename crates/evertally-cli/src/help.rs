@@ -7,7 +7,7 @@ use clap::builder::{StyledStr, Styles};
 use clap::{Command, CommandFactory, Subcommand};
 
 /// The first screen of the help: what the program is for, how to start, and the two groups.
-const HELP_TEMPLATE: &str = "\
+pub(crate) const HELP_TEMPLATE: &str = "\
 Evertally publishes running totals of a sensitive stream (visits, cases,
 clicks) at every step under differential privacy, and says how large the
 error of every number is.

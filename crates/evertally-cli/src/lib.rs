@@ -117,7 +117,7 @@ pub fn run() -> ExitCode {
         Command::Learn(args) => commands::learn::run(args),
         Command::Predict(args) => commands::learn::predict::run(args),
         Command::Demo(args) => commands::demo::run(args),
-        Command::Completions(args) => commands::completions::run(args, &Cli::program()),
+        Command::Completions(args) => commands::completions::run(args, &help::program()),
         Command::Research(research) | Command::Ungrouped(research) => research.run(),
     };
     done.map_or_else(|error| fail(&error), |()| ExitCode::SUCCESS)

@@ -10,6 +10,7 @@ mod bounds;
 mod budget;
 mod canaries;
 mod common;
+mod completions;
 mod config;
 mod count;
 mod crash;

@@ -3,7 +3,7 @@
 //! `clap_mangen` writes the sections about options and commands. It would fill the lines of the
 //! examples into paragraphs, so this file writes the remaining sections itself.
 
-use crate::HELP_TEMPLATE;
+use crate::help::HELP_TEMPLATE;
 use clap::Command;
 use clap_mangen::Man;
 use std::io::{self, Write};

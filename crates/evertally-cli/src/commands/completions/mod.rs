@@ -7,7 +7,7 @@ mod documented;
 mod manual;
 
 use crate::error::{CliError, Result};
-use crate::output::{Destination, write_whole_file};
+use crate::output::{Destination, Existing, write_whole_file};
 use clap::Args;
 use clap_complete::Shell;
 use std::path::{Path, PathBuf};
@@ -49,7 +49,7 @@ pub(crate) struct CompletionsArgs {
 pub(crate) fn run(args: &CompletionsArgs, program: &clap::Command) -> Result<()> {
     let program = documented(program);
     if let Some(shell) = args.shell {
-        Destination::open(None)?.write_whole(&script(shell, &program))?;
+        Destination::open(None, Existing::Replaced)?.write_whole(&script(shell, &program))?;
     }
     args.into.as_deref().map_or(Ok(()), |directory| install(&program, directory))
 }
@@ -77,7 +77,8 @@ fn write(path: &Path, bytes: &[u8]) -> Result<()> {
         let made = std::fs::create_dir_all(directory);
         made.map_err(|error| CliError::writing(&directory.display().to_string(), &error))?;
     }
-    write_whole_file(path, bytes)
+    // These files are this program's own: a new version replaces them.
+    write_whole_file(path, Existing::Replaced, bytes)
 }
 
 #[cfg(test)]

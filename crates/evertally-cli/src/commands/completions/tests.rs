@@ -1,7 +1,7 @@
 //! Completions and manual pages are complete, and contain nothing that the help does not show.
 
 use super::*;
-use crate::Cli;
+use crate::help;
 use clap::{Command, ValueEnum};
 
 /// Spellings that still work and are no longer shown.
@@ -32,7 +32,7 @@ fn options(command: &Command) -> Vec<String> {
 
 #[test]
 fn every_shown_command_is_documented_and_no_older_one() {
-    let program = Cli::program();
+    let program = help::program();
     let names: Vec<String> = commands(&documented(&program), "").into_iter().map(|(name, _)| name).collect();
     for expected in [" count", " budget new", " budget check", " research gamma", " completions"] {
         assert!(names.iter().any(|name| name == expected), "{expected} is missing from {names:?}");
@@ -45,7 +45,7 @@ fn every_shown_command_is_documented_and_no_older_one() {
 
 #[test]
 fn every_script_offers_every_option_and_no_older_spelling() {
-    let program = documented(&Cli::program());
+    let program = documented(&help::program());
     for shell in Shell::value_variants() {
         let script = String::from_utf8(script(*shell, &program)).expect("text");
         // fish writes `-l horizon`.
@@ -67,7 +67,7 @@ fn every_script_offers_every_option_and_no_older_spelling() {
 
 #[test]
 fn every_command_has_a_manual_page_with_its_options_and_examples() {
-    let program = documented(&Cli::program());
+    let program = documented(&help::program());
     let pages = manual::pages(&program);
     for (name, command) in commands(&program, "evertally") {
         let file = format!("{}.1", name.replace(' ', "-"));

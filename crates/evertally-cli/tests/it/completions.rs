@@ -1,9 +1,7 @@
 //! `completions`: the scripts work in the shells that are installed, and the files lie where shells
 //! and `man` look for them.
 
-mod common;
-
-use common::Place;
+use crate::common::Place;
 use std::process::Command;
 
 #[test]
