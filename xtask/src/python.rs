@@ -65,7 +65,6 @@ pub(crate) fn torch() -> Outcome {
 
 /// The tests of the package without PyTorch and Spark, in an environment that is kept.
 pub(crate) fn quick() -> Outcome {
-    build_as_tested()?;
     let python = venv::python("quick", &TOOLS)?;
     install_package(pip(&python).args(["--no-deps", "--force-reinstall", "./python"]))?;
     core_tests(&python)
