@@ -12,8 +12,8 @@ pub(crate) enum Cell {
     Text(String),
     Integer(i64),
     Decimal(f64),
-    /// A literal of JSON that is neither a string nor an integer: a decimal, a boolean, an array or an
-    /// object.
+    /// A boolean, or a literal of JSON that is neither a string nor an integer: a decimal, an array or
+    /// an object.
     Literal(String),
     /// Microseconds since 1970, from a format that has times of its own.
     Time(i64),

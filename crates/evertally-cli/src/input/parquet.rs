@@ -168,7 +168,7 @@ impl Column {
         let Some(reader) = &mut self.reader else { return Err(damaged(source)) };
         let read = match reader {
             C::BoolColumnReader(reader) => {
-                read_batch(reader, nullable, count, cells, |value| Some(Cell::Text(value.to_string())))
+                read_batch(reader, nullable, count, cells, |value| Some(Cell::Literal(value.to_string())))
             }
             C::Int32ColumnReader(reader) => {
                 read_batch(reader, nullable, count, cells, |value| integer(i64::from(value)))
@@ -287,7 +287,7 @@ fn bytes_of(descriptor: &ColumnDescPtr) -> impl Fn(&[u8]) -> Option<Cell> + use<
 }
 
 /// Whether a column holds texts or integers. Floats, decimals and times are rounded when they are
-/// read, so two different ones may be equal, and every NaN is.
+/// read, so two different ones may be equal, and every NaN is. A boolean names no one either.
 fn holds_names(descriptor: &ColumnDescPtr) -> bool {
     match descriptor.physical_type() {
         PhysicalType::BOOLEAN | PhysicalType::FLOAT | PhysicalType::DOUBLE | PhysicalType::INT96 => false,

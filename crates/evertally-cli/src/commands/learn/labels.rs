@@ -84,7 +84,7 @@ impl Labels {
 
 /// Whether a cell holds a class, as a name or as the number that the name stands for.
 fn is_named(cell: &Cell, name: &str) -> bool {
-    if cell.as_name().is_some_and(|text| text == name) {
+    if cell.as_shown().is_some_and(|text| text == name) {
         return true;
     }
     let number = name.parse::<f64>().ok().filter(|number| number.is_finite());
@@ -116,6 +116,9 @@ mod tests {
         for one in [text("1"), text("1.0"), Cell::Integer(1), Cell::Decimal(1.0)] {
             assert_eq!(numbers.read(&one), Ok(1.0));
         }
+        // A boolean names no person, but a class.
+        let flags = labels("hinge", Some("false,true")).unwrap();
+        assert_eq!(flags.read(&Cell::Literal("true".to_owned())), Ok(1.0));
     }
 
     #[test]
