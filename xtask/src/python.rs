@@ -102,8 +102,8 @@ pub(crate) fn add_cached_packages(python: &Path, pins: &[&str]) -> Outcome {
         .map_err(|error| format!("cannot write {}: {error}", paths.display()))
 }
 
-/// Runs `pip install ./python` with the profile, features and artifacts of the other tests, so that the
-/// library is not compiled again.
+/// Runs `pip install ./python` with the profile, features and artifacts of the other tests, so that
+/// the library is not compiled again.
 fn install_package(install: &mut Command) -> Outcome {
     run(install
         .env("CARGO_TARGET_DIR", root().join("target"))
