@@ -51,8 +51,8 @@ pub(crate) fn works(command: &mut Command) -> bool {
     command.stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|status| status.success())
 }
 
-/// The command that compiles the tests and programs. Another one would have other features and compile
-/// the dependencies again.
+/// The command that compiles the tests and programs. Another one would have other features and
+/// compile the dependencies again.
 pub(crate) const AS_TESTED: [&str; 3] = ["test", "--workspace", "--no-run"];
 
 /// The environment variable of steps that run after `AS_TESTED`.

@@ -48,7 +48,14 @@ pub(crate) fn core() -> Outcome {
     build_as_tested()?;
     let (python, tests) = (environment(), tests());
     core_tests(&python)?;
-    run(mypy(&python, "core").args(["-m", "evertally", "-m", "evertally.__main__", "-m", "evertally.plots"]))?;
+    run(mypy(&python, "core").args([
+        "-m",
+        "evertally",
+        "-m",
+        "evertally.__main__",
+        "-m",
+        "evertally.plots",
+    ]))?;
     run(mypy(&python, "core").args(["--exclude", "tests/(torch|spark)"]).arg(&tests))?;
     run(command(&python)
         .args(["-m", "mypy.stubtest", "evertally._native"])
@@ -65,7 +72,6 @@ pub(crate) fn torch() -> Outcome {
 
 /// The tests of the package without PyTorch and Spark, in an environment that is kept.
 pub(crate) fn quick() -> Outcome {
-    build_as_tested()?;
     let python = venv::python("quick", &TOOLS)?;
     install_package(pip(&python).args(["--no-deps", "--force-reinstall", "./python"]))?;
     core_tests(&python)
@@ -103,8 +109,8 @@ pub(crate) fn add_cached_packages(python: &Path, pins: &[&str]) -> Outcome {
         .map_err(|error| format!("cannot write {}: {error}", paths.display()))
 }
 
-/// Runs `pip install ./python` with the profile, features, program and artifacts of the other tests, so
-/// that nothing is compiled again.
+/// Runs `pip install ./python` with the profile, features, program and artifacts of the other tests,
+/// so that nothing is compiled again.
 fn install_package(install: &mut Command) -> Outcome {
     run(install
         .env("CARGO_TARGET_DIR", root().join("target"))

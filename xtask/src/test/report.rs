@@ -27,8 +27,8 @@ pub(super) fn table(ended: &[Ended], seconds: f64) -> String {
         + &row("all steps", seconds, cpu, "")
 }
 
-/// Writes the times of a run of all steps. What was measured before the tests became faster stays in
-/// the file.
+/// Writes the times of a run of all steps. What was measured before the tests became faster stays
+/// in the file.
 pub(super) fn write(ended: &[Ended]) -> Outcome {
     let old = std::fs::read_to_string(root().join("bench").join(NAME).with_extension("json"));
     let old: Value = old.ok().and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();

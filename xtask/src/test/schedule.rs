@@ -1,9 +1,9 @@
 //! Runs steps side by side, each in a process of its own.
 //!
-//! A step starts when all steps that it needs have passed and fewer steps are running than there are
-//! cores. Its output goes to `target/test/NAME.log` and is shown when it ends, so that the output of
-//! two steps never mixes. After a failure nothing else starts. The steps that are still running end by
-//! themselves: they have started other programs, which must not be left behind.
+//! A step starts when all steps that it needs have passed and fewer steps are running than there
+//! are cores. Its output goes to `target/test/NAME.log` and is shown when it ends, so that the
+//! output of two steps never mixes. After a failure nothing else starts. The steps that are still
+//! running end by themselves: they have started other programs, which must not be left behind.
 
 use std::fs::{self, File};
 use std::path::PathBuf;
@@ -40,7 +40,7 @@ pub(super) struct Ended {
     pub(super) skipped: Vec<String>,
 }
 
-/// A step that has not ended.
+/// Where a step is.
 enum State {
     Waiting,
     Running(Child, Instant),
@@ -102,6 +102,9 @@ fn side_by_side(
         let mut waiting = steps.iter().zip(&mut states).filter(|(_, state)| matches!(state, State::Waiting));
         match waiting.find(|(step, _)| all_passed && running < slots && ready(step)) {
             Some((step, state)) => *state = State::Running(start(step, &ended)?, Instant::now()),
+            None if running == 0 && all_passed && ended.len() < steps.len() => {
+                return Err("some steps need a step that is not in the list".to_owned());
+            }
             None if running == 0 => return Ok(ended),
             None => std::thread::sleep(PAUSE),
         }
@@ -199,6 +202,16 @@ mod tests {
             started(&steps, 2, |name| if name == "first" { wait.clone() } else { touch.clone() });
         fs::remove_file(folder).ok();
         assert!(ended.len() == 2 && ended.iter().all(|step| step.passed));
+    }
+
+    #[test]
+    fn a_step_that_can_never_start_is_an_error() {
+        let start = |_: &Step, _: &[Ended]| Err("nothing can start".to_owned());
+        let show = |_: &Step, _: ExitStatus, _| unreachable!("nothing has started");
+        assert!(
+            side_by_side(&[step("alone", &["missing"])], 1, start, show)
+                .is_err_and(|said| said.contains("need"))
+        );
     }
 
     #[test]

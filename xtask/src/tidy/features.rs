@@ -2,9 +2,10 @@
 //!
 //! Cargo enables the features that the packages of one command ask for. The tests compile the
 //! workspace, then the Python package alone (maturin does), and before both `xtask`. If a package
-//! alone asks for fewer features of a dependency, cargo compiles that dependency again with all that
-//! is built on it, up to the library. So those two packages ask for the features that the workspace
-//! has (`as-tested` in `python/Cargo.toml`), and this check compares what they get.
+//! alone asks for fewer features of a dependency, cargo compiles that dependency again with
+//! everything that is built on it, up to the library. So those two packages ask for the features
+//! that the workspace has (`as-tested` in `python/Cargo.toml`), and this check compares what they
+//! get.
 
 use std::collections::BTreeSet;
 

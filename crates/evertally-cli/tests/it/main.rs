@@ -1,5 +1,5 @@
-//! The tests of the command line, in one program: every test program links the whole library. All of
-//! them run `evertally` as a process of its own, in a directory of its own.
+//! The tests of the command line, in one program, because each program has to link the whole
+//! library. All of them run `evertally` as a process of its own, in a directory of its own.
 
 #![allow(clippy::unwrap_used, reason = "a failed test is a failed test")]
 

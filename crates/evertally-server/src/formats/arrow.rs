@@ -127,13 +127,19 @@ impl Batch {
 
     /// Adds a column of numbers, some of which may be missing.
     fn nullable<const BYTES: usize>(&mut self, values: impl Iterator<Item = Option<[u8; BYTES]>> + Clone) {
-        self.validity(values.clone().filter(Option::is_none).count(), values.clone().map(|value| value.is_some()));
+        self.validity(
+            values.clone().filter(Option::is_none).count(),
+            values.clone().map(|value| value.is_some()),
+        );
         self.buffer(values.flat_map(|value| value.unwrap_or([0; BYTES])));
     }
 
     /// Adds a column of texts, some of which may be missing.
     fn texts<'a>(&mut self, texts: impl Iterator<Item = Option<&'a str>> + Clone) {
-        self.validity(texts.clone().filter(Option::is_none).count(), texts.clone().map(|text| text.is_some()));
+        self.validity(
+            texts.clone().filter(Option::is_none).count(),
+            texts.clone().map(|text| text.is_some()),
+        );
         let present = || texts.clone().map(Option::unwrap_or_default);
         let ends = present().scan(0, |end: &mut i32, text| {
             *end += text.len() as i32;

@@ -1,4 +1,5 @@
-//! The tests of the library from outside, in one program: every test program links the whole library.
+//! The tests of the library from outside, in one program, because each program has to link the
+//! whole library.
 //!
 //! Three tests need a process of their own and stay beside this directory: `canaries` replaces the
 //! panic hook, `memory` counts what all threads allocate, and `wiped` searches the whole heap.
