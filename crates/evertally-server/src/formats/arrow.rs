@@ -61,7 +61,8 @@ impl Encoder for Arrow {
         batch.column(rows.iter().map(|(step, _)| step.step.to_le_bytes()));
         batch.nullable(rows.iter().map(|(step, _)| step.time.map(i64::to_le_bytes)));
         batch.column(rows.iter().map(|(step, _)| step.epoch.to_le_bytes()));
-        batch.texts(rows.iter().map(|(_, lane)| names.map(|names| names[*lane].as_str())));
+        let keys = rows.iter().map(|(_, lane)| names.map(|names| names[*lane].as_str()));
+        batch.texts(&keys.collect::<Vec<_>>());
         batch.column(number(|_, value| value));
         batch.column(number(|step, _| step.standard_error));
         batch.column(number(|step, value| value - step.margin));
