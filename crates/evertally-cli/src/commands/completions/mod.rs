@@ -10,9 +10,8 @@ use crate::error::{CliError, Result};
 use crate::output::{Destination, write_whole_file};
 use clap::Args;
 use clap_complete::Shell;
+use documented::documented;
 use std::path::{Path, PathBuf};
-
-pub(crate) use documented::documented;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -79,6 +78,3 @@ fn write(path: &Path, bytes: &[u8]) -> Result<()> {
     }
     write_whole_file(path, bytes)
 }
-
-#[cfg(test)]
-mod tests;
