@@ -7,7 +7,7 @@ use clap::{ArgGroup, Command};
 ///
 /// `clap_complete` offers hidden options and commands too, and `clap` cannot remove them from a
 /// command. `research` is hidden only because the help lists its commands in a group of their own.
-pub(crate) fn documented(command: &Command) -> Command {
+pub(super) fn documented(command: &Command) -> Command {
     let shown = |name: &str| {
         command.get_arguments().any(|argument| argument.get_id() == name && !argument.is_hide_set())
     };

@@ -10,9 +10,8 @@ use crate::error::{CliError, Result};
 use crate::output::{Destination, Existing, write_whole_file};
 use clap::Args;
 use clap_complete::Shell;
+use documented::documented;
 use std::path::{Path, PathBuf};
-
-pub(crate) use documented::documented;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -80,6 +79,3 @@ fn write(path: &Path, bytes: &[u8]) -> Result<()> {
     // These files are this program's own: a new version replaces them.
     write_whole_file(path, Existing::Replaced, bytes)
 }
-
-#[cfg(test)]
-mod tests;
