@@ -136,12 +136,10 @@ impl Batch {
     }
 
     /// Adds a column of texts, some of which may be missing.
-    fn texts<'a>(&mut self, texts: impl Iterator<Item = Option<&'a str>> + Clone) {
-        self.validity(
-            texts.clone().filter(Option::is_none).count(),
-            texts.clone().map(|text| text.is_some()),
-        );
-        let present = || texts.clone().map(Option::unwrap_or_default);
+    fn texts(&mut self, texts: &[Option<&str>]) {
+        let nulls = texts.iter().filter(|text| text.is_none()).count();
+        self.validity(nulls, texts.iter().map(Option::is_some));
+        let present = || texts.iter().map(|text| text.unwrap_or_default());
         let ends = present().scan(0, |end: &mut i32, text| {
             *end += text.len() as i32;
             Some(*end)
