@@ -135,7 +135,9 @@ impl<'a> LeftOut<'a> {
             }
             // No count: the number of late events is private, and so is their content.
             Ok(Some(Outcome::Late)) => {
-                self.warn_once("an event came after its step was released and was dropped, as will be others")
+                self.warn_once(
+                    "an event came after its step was released and was dropped, as will be others",
+                );
             }
             Ok(Some(Outcome::Early)) => self
                 .warn_once("an event from further in the future than --lag was dropped, as will be others"),
