@@ -107,7 +107,7 @@ fn advice_about_a_budget_is_given_once_and_can_be_silenced() {
         "budget new b",
         "research noise --horizon 4 --output z.npy",
         "research parity t.csv --degree 1",
-        "learn l.csv --label y --loss squared:1 --radius 1 --model m.json",
+        "learn l.csv --label y --loss squared:1 --radius 1 --batch-size 8 --model m.json",
     ] {
         place.write("t.csv", "a,b\n1,0\n").write("l.csv", format!("x,y\n{}", "0.5,1\n".repeat(50)));
         let ran = place.run(&format!("{line} --epsilon 11 --delta 1e-6"));
@@ -120,7 +120,8 @@ fn advice_about_a_budget_is_given_once_and_can_be_silenced() {
 fn delta_is_compared_with_rows_only_where_their_number_is_public() {
     let place = place();
     place.write("l.csv", format!("x,y\n{}", "0.5,1\n".repeat(50)));
-    let learn = "learn l.csv --label y --loss squared:1 --radius 1 --epsilon 1 --model m.json --force";
+    let learn =
+        "learn l.csv --label y --loss squared:1 --radius 1 --batch-size 8 --epsilon 1 --model m.json --force";
     let advice = place.run(&format!("{learn} --delta 0.025")).advice;
     assert!(advice.len() == 1 && advice[0].contains("δ = 0.025 is more than 1/50"), "{advice:?}");
     assert!(place.run(&format!("{learn} --delta 0.0005")).advice.is_empty());
@@ -147,7 +148,7 @@ const WRITERS: [(&str, &str); 13] = [
     ("audit --horizon 4 --runs 200 --no-timing --seed 1", "--plot out.svg"),
     ("learn l.csv --label y --loss squared:1 --radius 1 --epsilon 1 --delta 1e-6", "--model out.json"),
     (
-        "learn l.csv --label y --loss squared:1 --radius 1 --epsilon 1 --delta 1e-6 --model -",
+        "learn l.csv --label y --loss squared:1 --radius 1 --holdout 4 --quiet --epsilon 1 --delta 1e-6 --model -",
         "--plot out.svg",
     ),
     ("predict m.json p.csv", "--output out.jsonl"),
