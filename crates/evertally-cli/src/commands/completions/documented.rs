@@ -25,7 +25,8 @@ pub(super) fn documented(command: &Command) -> Command {
             copy = copy.subcommand(documented(inner));
         }
     }
-    let texts = [command.get_about(), command.get_long_about(), command.get_after_help()];
+    let after_help = command.get_after_long_help().or(command.get_after_help());
+    let texts = [command.get_about(), command.get_long_about(), after_help];
     let [about, long_about, after_help] = texts.map(|text| Resettable::from(text.cloned()));
     copy = copy.about(about).long_about(long_about).after_help(after_help);
     match command.get_version() {

@@ -33,7 +33,7 @@ const MANUAL: &str = "man/man1";
 
 /// Print the completions of a shell, or install them with the manual pages
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_long_help = EXAMPLES)]
 #[group(required = true, multiple = false)]
 pub(crate) struct CompletionsArgs {
     /// The shell whose completions are printed
