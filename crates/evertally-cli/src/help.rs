@@ -68,7 +68,12 @@ fn coloured(text: &str) -> StyledStr {
         let is_command = is_continued || line.starts_with("    evertally ");
         is_continued = is_command && line.ends_with('\\');
         match line.split_once(':') {
-            _ if is_command => styled(LITERAL, line),
+            // clap forgets how far a line has come only at a line break that plain text follows. So the
+            // indentation stays plain; otherwise clap would wrap the command.
+            _ if is_command => {
+                let command = line.trim_start();
+                format!("{}{}", &line[..line.len() - command.len()], styled(LITERAL, command))
+            }
             Some((head, rest)) if is_head(head) => format!("{}{rest}", styled(HEAD, format_args!("{head}:"))),
             _ => line.to_owned(),
         }
@@ -95,8 +100,8 @@ mod tests {
         let codes = styled.ansi().to_string();
         for part in [
             "\u{1b}[1mExamples:\u{1b}[0m\n  One:\n",
-            "\u{1b}[36m    evertally count a \\\u{1b}[0m\n",
-            "\u{1b}[36m      --every 1h\u{1b}[0m\n",
+            "    \u{1b}[36mevertally count a \\\u{1b}[0m\n",
+            "      \u{1b}[36m--every 1h\u{1b}[0m\n",
             "\u{1b}[1mHow to read it:\u{1b}[0m as words.",
         ] {
             assert!(codes.contains(part), "{part:?} is missing from {codes:?}");

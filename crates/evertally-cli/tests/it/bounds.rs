@@ -72,7 +72,7 @@ fn bad_parameters_are_refused_in_one_line() {
         ("research bounds --horizon 8 --epsilon 1", &["--delta"]),
         ("research bounds --horizon 8 --epsilon 1 --delta 1e-6 --parity 3", &["--parity", "20,3"]),
         ("research bounds --horizon 8 --epsilon 1 --delta 1e-6 --parity 3,4", &["weight", "3"]),
-        ("research paper --verbose", &["--verbose"]),
+        ("research paper --wordy", &["--wordy"]),
     ];
     for (line, parts) in cases {
         place.run(line).refused(parts);

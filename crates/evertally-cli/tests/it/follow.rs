@@ -39,8 +39,8 @@ fn standard_input_is_released_while_it_is_open() {
     lines.read_to_string(&mut rest).unwrap();
     assert_eq!(rest, "");
     let output = child.wait_with_output().unwrap();
-    let warning = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!((output.status.code(), warning.lines().count()), (Some(0), 1), "{warning}");
+    let Ran { code, stderr: warning, .. } = Ran::of(output);
+    assert_eq!((code, warning.lines().count()), (Some(0), 1), "{warning}");
     assert!(
         warning.contains("warning") && !warning.contains(|letter: char| letter.is_ascii_digit()),
         "{warning}"
@@ -203,8 +203,8 @@ fn the_clock_closes_steps_while_nothing_comes() {
     let mut rest = String::new();
     lines.read_to_string(&mut rest).unwrap();
     let output = child.wait_with_output().unwrap();
-    let warnings = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!((output.status.code(), warnings.lines().count()), (Some(0), 1), "{warnings}");
+    let Ran { code, stderr: warnings, .. } = Ran::of(output);
+    assert_eq!((code, warnings.lines().count()), (Some(0), 1), "{warnings}");
     assert!(
         warnings.contains("future") && !warnings.contains(|letter: char| letter.is_ascii_digit()),
         "{warnings}"
