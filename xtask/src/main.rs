@@ -3,6 +3,7 @@
 mod audit;
 mod bench;
 mod book;
+mod cpu_time;
 mod crash;
 mod crosscheck;
 mod fit;
@@ -72,6 +73,8 @@ Trials:
                    bounds. Writes bench/regret.json and bench/regret.md
 
 Benchmarks, each of which writes bench/NAME.json and bench/NAME.md:
+  bench build      The README's first build from a fresh clone, compared with the one of 0.1, and the CPU
+                   time that the program takes to start
   bench gamma      The certified optimum, compared with jax_privacy and numpy
   bench noise      Square-root noise, compared with scipy
   bench stream     Streamed noise, compared with scipy, jax_privacy and tree aggregation
@@ -117,6 +120,7 @@ fn main() -> ExitCode {
         ["audit", table] => audit::run(Some(table)),
         ["statistics"] => statistics::run(),
         ["crosscheck", "sdp"] => crosscheck::sdp(),
+        ["bench", "build"] => bench::build::measure(),
         ["bench", "exact"] => bench::exact::run(false),
         ["bench", "exact", "quick"] => bench::exact::run(true),
         ["bench", "gamma"] => bench::gamma::run(),

@@ -35,15 +35,11 @@ pub(crate) fn fresh(name: &str) -> Result<PathBuf, String> {
 
 /// The Python of an environment that exists.
 pub(crate) fn interpreter(name: &str) -> PathBuf {
-    interpreter_in(&home(name))
+    home(name).join(if cfg!(windows) { "Scripts/python.exe" } else { "bin/python" })
 }
 
-/// The Python of an environment in a directory.
-pub(crate) fn interpreter_in(home: &Path) -> PathBuf {
-    if cfg!(windows) { home.join("Scripts/python.exe") } else { home.join("bin/python") }
-}
-
-fn home(name: &str) -> PathBuf {
+/// The directory of an environment.
+pub(crate) fn home(name: &str) -> PathBuf {
     root().join("target/venv").join(name)
 }
 

@@ -149,7 +149,8 @@ pub fn memory(text: &str) -> Outcome<u64> {
 
 /// Parses the words after the program's name, without running the command.
 pub fn command_line(words: &[&str]) -> Outcome<()> {
-    match Cli::parse_words(std::iter::once("evertally").chain(words.iter().copied())) {
+    match Cli::parse_words(crate::help::program(), std::iter::once("evertally").chain(words.iter().copied()))
+    {
         Err(error) if error.use_stderr() => Err(one_line(&error)),
         // Help and version are not failures.
         _ => Ok(()),

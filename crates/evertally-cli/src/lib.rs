@@ -60,11 +60,14 @@ enum Command {
 
 impl Cli {
     /// The words of the command line, program name first.
-    fn parse_words<Word>(words: impl IntoIterator<Item = Word>) -> Result<Self, clap::Error>
+    fn parse_words<Word>(
+        program: clap::Command,
+        words: impl IntoIterator<Item = Word>,
+    ) -> Result<Self, clap::Error>
     where
         Word: Into<OsString> + Clone,
     {
-        Self::from_arg_matches(&help::program().try_get_matches_from(words)?)
+        Self::from_arg_matches(&program.try_get_matches_from(words)?)
     }
 }
 
@@ -76,7 +79,7 @@ fn asked(words: Vec<OsString>) -> Result<Cli, ExitCode> {
     // Help and errors of the parser are coloured too.
     given.color.as_deref().and_then(|color| Color::from_str(color, true).ok()).unwrap_or(Color::Auto).adopt();
     let configured = Configured::new(&program, words, &given).map_err(|error| fail(&error))?;
-    let cli = Cli::parse_words(&configured.words).map_err(|error| stopped(&error, &configured))?;
+    let cli = Cli::parse_words(program, &configured.words).map_err(|error| stopped(&error, &configured))?;
     cli.manners.adopt();
     if let Some(file) = &configured.file {
         manners::mention(format_args!("options from {}", file.display()));

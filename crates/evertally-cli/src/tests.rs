@@ -10,7 +10,7 @@ const ANSWER: &str = "research answer --data h.csv --epsilon 1 --delta 1e-6";
 const PARITY: &str = "research parity t.csv --degree 2 --epsilon 1 --delta 1e-6 --columns a,b";
 
 fn parsed(line: &str) -> Cli {
-    Cli::parse_words(std::iter::once("evertally").chain(line.split_whitespace()))
+    Cli::parse_words(help::program(), std::iter::once("evertally").chain(line.split_whitespace()))
         .unwrap_or_else(|error| panic!("{line}: {error}"))
 }
 
@@ -82,7 +82,7 @@ fn older_flags_are_accepted_but_not_beside_the_option_that_replaced_them() {
     ] {
         parsed(&format!("{line} {flag}"));
         let words = format!("evertally {line} {flag} {option}");
-        assert!(Cli::parse_words(words.split_whitespace()).is_err(), "{words}");
+        assert!(Cli::parse_words(help::program(), words.split_whitespace()).is_err(), "{words}");
     }
 }
 

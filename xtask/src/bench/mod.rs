@@ -3,6 +3,7 @@
 //! Each side is a worker process. It answers a line `task length` with the seconds that the task
 //! took. Requests alternate between the sides, so that a busy or throttled machine slows both.
 
+pub(crate) mod build;
 pub(crate) mod exact;
 pub(crate) mod gamma;
 pub(crate) mod learn;

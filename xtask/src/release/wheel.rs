@@ -21,6 +21,9 @@ print('evertally', evertally.__version__)
 const COUNT: &str = "count examples/visits.csv --time time --every 1h --from 2026-01-05 --horizon 1344 \
                      --epsilon 1 --delta 1e-6";
 
+/// The environment that a wheel is installed into, in `target/venv`.
+const INSTALLED: &str = "installed";
+
 /// Builds the wheel with this program in it and returns its path.
 pub(super) fn build(target: &Target, program: &Path, python: &Path) -> Result<PathBuf, String> {
     let directory = root().join("target/trial/wheel").join(target.triple);
@@ -69,12 +72,8 @@ pub(super) fn try_out(target: &Target, wheel: &Path, python: &Path) -> Outcome {
         eprintln!("not installed: the Python of this machine does not use musl");
         return Ok(());
     }
-    let home = root().join("target/venv/installed");
-    run(command("python3").args(["-m", "venv", "--clear"]).arg(&home))?;
-    let interpreter = venv::interpreter_in(&home);
-    run(command(&interpreter)
-        .args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"])
-        .arg(wheel))?;
+    let interpreter = venv::fresh(INSTALLED)?;
+    run(venv::pip(&interpreter).arg(wheel))?;
     let program = interpreter.with_file_name(target.program_name());
     let expected = format!("evertally {}", env!("CARGO_PKG_VERSION"));
     for (way, said) in [
@@ -100,6 +99,6 @@ pub(super) fn try_out(target: &Target, wheel: &Path, python: &Path) -> Outcome {
     if rows != 1 + 1344 {
         return Err(format!("a count of 1344 steps has {rows} rows"));
     }
-    let page = home.join("share/man/man1/evertally-count.1");
+    let page = venv::home(INSTALLED).join("share/man/man1/evertally-count.1");
     if page.is_file() { Ok(()) } else { Err(format!("there is no {}", page.display())) }
 }

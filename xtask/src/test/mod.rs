@@ -5,7 +5,6 @@
 //! `cargo xtask test step NAME`, as soon as the steps that it needs have passed. Everything is
 //! compiled once for the lints and once for the tests. The other steps are independent.
 
-mod cpu_time;
 mod report;
 mod schedule;
 

@@ -10,8 +10,9 @@ use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use super::{cpu_time, report};
+use super::report;
 use crate::Outcome;
+use crate::cpu_time;
 use crate::process::{BUILT, command, root};
 
 /// How often the scheduler looks at the running steps.

@@ -6,8 +6,8 @@
 //! Columnar Format 1.5, "Serialization and Interprocess Communication").
 //!
 //! The columns are fixed and flat, so this module writes their buffers itself and takes only the
-//! flatbuffers from a library. The whole Arrow implementation would take ten times as long to
-//! compile. Tests read what is written with it.
+//! flatbuffers from a library. The whole Arrow implementation is far larger, and every
+//! first build would compile it. Tests read what is written with it.
 
 use super::Encoder;
 use crate::error::Result;
