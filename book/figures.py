@@ -216,7 +216,14 @@ class Figures:
         return self.written("errors.svg", "--plot", "plan", *options).decode()
 
     def first_count(self) -> str:
-        steps = ["--time", "time", "--every", "1d", "--from", "2026-01-05", "--horizon", 56]
+        return self.visits("1d", 56)
+
+    def readme(self) -> str:
+        return self.visits("1h", 1344)
+
+    def visits(self, every: str, horizon: int) -> str:
+        """The example's totals by region, as the README and the first chapter count them."""
+        steps = ["--time", "time", "--every", every, "--from", "2026-01-05", "--horizon", horizon]
         groups = ["--group-by", "region", "--groups", "north,south,east,west,harbour"]
         privacy = ["--epsilon", 0.2, "--delta", "1e-6"]
         events = ROOT / "examples" / "visits.csv"
@@ -229,6 +236,7 @@ class Figures:
             "error-growth": self.error_growth,
             "step-errors": self.step_errors,
             "first-count": self.first_count,
+            "visits": self.readme,
             "binary-tree": lambda: svg.tree(levels=4, total=13, event=6),
         }
         made = {DOCS / "images" / f"{name}.svg": draw() for name, draw in images.items()}

@@ -1,5 +1,5 @@
-"""Running totals of a sensitive stream under differential privacy, with the least error that is
-provably possible.
+"""Running totals of a sensitive stream under differential privacy, with nearly the least
+possible error.
 
 All expensive work happens once, in a plan. A counter of the plan takes one input and gives one
 release per step.

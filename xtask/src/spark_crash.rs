@@ -66,7 +66,7 @@ fn text(report: &Value, points: &[Value]) -> Result<String, String> {
         "# A query on Spark, killed\n\n\
          Written by `cargo xtask crash spark`. The driver or an executor of a streaming query with bounded persons, state, checkpoint and `ReleaseFiles` was killed with `kill -9` at chosen points. \
          A dead driver was restarted from the checkpoint. Spark replaced a dead executor while the query continued. After every death of a driver, every release in any file, \
-         including unfinished ones, was the one of `evertally count`, to the bit. None was in two batches, and none that was visible before was gone. At the end none was \
+         including unfinished ones, was the one of a counter on one machine, to the bit. None was in two batches, and none that was visible before was gone. At the end none was \
          missing. The noise key was never in the checkpoint, the releases, the logs of drivers and executors, or the event log of Spark's pages.\n\n\
          | killed | local cluster of two workers | one process | batches |\n|:--|--:|--:|:--|\n",
     );

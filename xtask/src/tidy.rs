@@ -4,6 +4,7 @@
 //!   comments, in Rust, in the sources of the page, and in the comments and docstrings of the Python
 //!   package. Rows of tables are exempt, because Markdown cannot break them. So are lines of Python
 //!   sessions, because they are tests.
+//! - The README stays short.
 //! - The modules of the library depend on each other in one direction (`modules`).
 //! - Everything that the tests build has one set of features (`features`).
 
@@ -21,15 +22,30 @@ const MAX_COLUMNS: usize = 110;
 /// The files whose comments are checked, as patterns of git.
 const FILES: [&str; 5] = ["*.rs", "python/**/*.py", "web/*.ts", "web/*.mjs", "web/src/*.css"];
 
+/// A newcomer reads the README in a few minutes. Everything else is in the book.
+const README_WORDS: usize = 900;
+
 /// How comment lines of Rust, TypeScript and CSS start.
 const MARKS: [&str; 3] = ["//", "/*", "* "];
 
-/// Fails if a comment is wider than the limit, modules of the library form a cycle, or the tests
-/// would compile a dependency twice.
+/// Fails if the README is too long, a comment is wider than the limit, modules of the library form a
+/// cycle, or the tests would compile a dependency twice.
 pub(crate) fn run() -> Outcome {
+    readme()?;
     comments()?;
     modules::run()?;
     features::run()
+}
+
+fn readme() -> Outcome {
+    let readme = process::root().join("README.md");
+    let text = std::fs::read_to_string(&readme).map_err(|error| format!("cannot read README.md: {error}"))?;
+    match text.split_whitespace().count() {
+        words if words > README_WORDS => {
+            Err(format!("README.md has {words} words, more than {README_WORDS}: move something to the book"))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn comments() -> Outcome {

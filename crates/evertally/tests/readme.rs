@@ -1,17 +1,22 @@
-//! The example of the crate's README is the one at the top of its documentation, which is compiled.
+//! The example in Rust of both READMEs is the one at the top of the crate's documentation, which is
+//! compiled.
+
+/// How a block of Rust code begins, in a README and in documentation.
+const RUST: [&str; 2] = ["```rust", "```"];
 
 /// The lines of the first block of Rust code.
 fn example<'a>(lines: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
-    let mut lines = lines.skip_while(|line| !line.starts_with("```"));
+    let mut lines = lines.skip_while(|line| !RUST.contains(line));
     lines.next();
     lines.take_while(|line| *line != "```").filter(|line| !line.starts_with("# ")).collect()
 }
 
 #[test]
 fn the_example_is_that_of_the_documentation() {
-    let readme = example(include_str!("../README.md").lines());
     let documentation = include_str!("../src/lib.rs").lines().map_while(|line| line.strip_prefix("//!"));
     let documentation = example(documentation.map(|line| line.strip_prefix(' ').unwrap_or(line)));
-    assert!(readme.len() > 5);
-    assert_eq!(readme, documentation);
+    assert!(documentation.len() > 5);
+    for readme in [include_str!("../README.md"), include_str!("../../../README.md")] {
+        assert_eq!(example(readme.lines()), documentation);
+    }
 }

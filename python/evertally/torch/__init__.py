@@ -1,6 +1,6 @@
 """Private training for PyTorch: per-example clipping, and optimisers with correlated noise.
 
-Three lines of a training loop change:
+These lines of a training loop change:
 
     training  = training_plan(
         examples=len(data), batch_size=100, epochs=10, parameters=model, epsilon=4.0, delta=1e-5)

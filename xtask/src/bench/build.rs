@@ -44,7 +44,8 @@ pub(crate) fn measure() -> Outcome {
     document["before"] = before.document();
     document["now"] = now.document();
     document["now_over_before"] = json!({ "cpu_seconds": now.cpu_seconds / before.cpu_seconds });
-    document["start_cpu_milliseconds"] = starts.iter().map(|(name, time)| (name.clone(), json!(time))).collect();
+    document["start_cpu_milliseconds"] =
+        starts.iter().map(|(name, time)| (name.clone(), json!(time))).collect();
     write_results("build", &document, &text(&before, &now, &starts, &machine))
 }
 
@@ -63,8 +64,7 @@ fn build(name: &str, commit: &str) -> Result<(Build, PathBuf), String> {
         .args(["build", "--release", "--locked", "--quiet", "--timings"])
         .env("CARGO_TARGET_DIR", &target)
         .current_dir(&clone))?;
-    let (cpu_seconds, wall_seconds) =
-        (cpu_time::of_waited_children()? - used, begun.elapsed().as_secs_f64());
+    let (cpu_seconds, wall_seconds) = (cpu_time::of_waited_children()? - used, begun.elapsed().as_secs_f64());
     let program = target.join("release/evertally");
     let timings = target.join("cargo-timings/cargo-timing.html");
     let timings = fs::read_to_string(&timings)
@@ -91,7 +91,8 @@ fn starts(program: &Path) -> Result<Vec<(String, f64)>, String> {
         .into_iter()
         .chain(count.split(' '))
         .collect();
-    let commands = [("--version", vec!["--version"]), ("--help", vec!["--help"]), ("count of 100 rows", count)];
+    let commands =
+        [("--version", vec!["--version"]), ("--help", vec!["--help"]), ("count of 100 rows", count)];
     let measured = commands.into_iter().map(|(name, words)| {
         let used = cpu_time::of_waited_children()?;
         for _ in 0..STARTS {
@@ -171,7 +172,9 @@ fn text(before: &Build, now: &Build, starts: &[(String, f64)], machine: &Machine
          more than the time that passed.\n\n\
          | before | seconds | now | seconds |\n|:--|--:|:--|--:|\n{heaviest}\n\
          ## Start of the program\n\nCPU time per run, the mean of {STARTS} runs.\n\n| command | milliseconds |\n|:--|--:|\n{starts}\n{}",
-        before.commit, now.commit, machine.line("")
+        before.commit,
+        now.commit,
+        machine.line("")
     )
 }
 

@@ -22,8 +22,8 @@ pub(crate) struct PrivacyArgs {
     epsilon: f64,
     /// The probability δ with which the guarantee may fail. 0 asks for pure ε
     ///
-    /// Choose it far below 1 divided by the number of people in the data: 1e-6 suits up to some
-    /// hundred thousand. 0 asks for pure ε, which takes Laplace noise and is less accurate.
+    /// Choose it far below 1 divided by the number of people in the data: 1e-6 suits up to
+    /// about a hundred thousand. 0 asks for pure ε, which takes Laplace noise and is less accurate.
     #[arg(long, value_name = "D")]
     delta: f64,
     /// How the size of the noise is computed from ε and δ

@@ -28,7 +28,7 @@ Examples:
     tail -f counts.csv | evertally count - --value cases \\
       --horizon 365 --follow --epsilon 1 --delta 1e-6
 
-  The same without a known end, with a little more noise:
+  The same without a known end, with more noise:
     tail -f counts.csv | evertally count - --value cases \\
       --horizon unbounded --follow --epsilon 1 --delta 1e-6
 
@@ -106,8 +106,9 @@ pub(crate) struct CountArgs {
     /// Clamp every value to this range before it is counted. If rows are steps, the noise covers
     /// any change of one row within the range
     ///
-    /// The noise grows with the width of the range, and values outside it count as its nearest end.
-    /// Choose the range from what you know in general, not from the data.
+    /// Values outside the range count as its nearest end. The noise grows with the largest distance
+    /// from zero in the range; if rows are steps, it can also grow with the width. Choose the range
+    /// from what you know in general, not from the data.
     #[arg(
         long,
         value_name = "LO,HI",
