@@ -121,6 +121,13 @@ fn tables(command: &Command) -> impl Iterator<Item = &Command> {
 /// The option of a command that a file may set by this name.
 fn option<'a>(command: &'a Command, name: &str) -> std::result::Result<&'a Arg, String> {
     let option = command.get_arguments().find(|option| has_name(option, name)).ok_or_else(|| {
+        let owner = tables(command).find(|inner| inner.get_arguments().any(|option| has_name(option, name)));
+        if let Some(owner) = owner {
+            return format!(
+                "this is an option of a command: put it below a line such as [{}]",
+                owner.get_name()
+            );
+        }
         let known = command.get_arguments().filter(|option| !option.is_hide_set());
         let known = known.filter_map(Arg::get_long).filter(|known| !NOT_IN_A_FILE.contains(known));
         format!("there is no such option{}", nearest(name, known))

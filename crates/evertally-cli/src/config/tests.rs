@@ -96,7 +96,8 @@ fn every_mistake_names_its_line() {
     for (text, parts) in [
         ("[count]\n\nepsilom = 1", ["line 3", "\"epsilom\" in [count]", "the nearest name is epsilon"]),
         ("[cuont]\nepsilon = 1", ["line 1", "no command \"cuont\"", "count"]),
-        ("epsilon = 1", ["line 1", "\"epsilon\"", "no such option"]),
+        ("epsilon = 1", ["line 1", "\"epsilon\"", "below a line such as [count]"]),
+        ("epsilom = 1", ["line 1", "\"epsilom\"", "no such option"]),
         ("[plan]\nhorizon = 4\nplod = 'a.svg'", ["line 3", "\"plod\" in [plan]", "plot"]),
         ("[gamma]\nhorizon = 4", ["line 1", "no command", "gamma"]),
         ("[count]\nepsilon = [1]", ["line 2", "expected one value", "array"]),
