@@ -7,8 +7,8 @@
 //! 0.1 released after it.
 
 use evertally::{
-    Arithmetic, Budget, Contribution, Counter, KeyedCounter, Mechanism, Neighbours, NoiseKey, NoiseStream,
-    Objective, Participation, Plan, PlanBuilder, SparseCounter, VectorCounter, Workload,
+    Arithmetic, Budget, Contribution, Counter, ErrorClass, KeyedCounter, Mechanism, Neighbours, NoiseKey,
+    NoiseStream, Objective, Participation, Plan, PlanBuilder, SparseCounter, VectorCounter, Workload,
 };
 
 const HORIZON: u64 = 12;
@@ -153,6 +153,14 @@ fn every_state_goes_on_as_it_would_have() {
         let state = bytes_of(parts.next().unwrap());
         let bits: Vec<u64> =
             parts.next().unwrap().split(' ').map(|bits| u64::from_str_radix(bits, 16).unwrap()).collect();
+        // The last digits of the optimum depend on the processor's vectors, so a state goes on where
+        // they are the same. Elsewhere it must be refused: other digits would be other noise.
+        if plan.mechanism() == Mechanism::Optimal
+            && let Err(refused) = Counter::resume(&plan, key(), &state)
+        {
+            assert_eq!(refused.class(), ErrorClass::BadState, "{name}: {refused}");
+            continue;
+        }
         assert_eq!(rest(kind, &plan, &state, SAVED_AFTER), bits, "{name}");
     }
     assert_eq!(lines.next(), None);
