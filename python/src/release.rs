@@ -1,6 +1,6 @@
 //! Published values with their errors.
 
-use evertally::{Spread, Tail};
+use evertally::{Rounding, Spread, Tail};
 use numpy::{IntoPyArray, PyArray1, PyArrayMethods, PyUntypedArrayMethods};
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
@@ -148,7 +148,8 @@ impl Releases {
     pub(crate) fn of_queries(py: Python<'_>, answers: &[evertally::research::batch::Answer]) -> Self {
         let unit = |answer: &evertally::research::batch::Answer| {
             let evertally::research::batch::Answer { query, value, standard_error } = *answer;
-            evertally::Release { step: query as u64, value, standard_error, tail: Tail::Gaussian }.spread()
+            let (tail, rounding) = (Tail::Gaussian, Rounding::NONE);
+            evertally::Release { step: query as u64, value, standard_error, tail, rounding }.spread()
         };
         let values: Vec<f64> = answers.iter().map(|answer| answer.value).collect();
         Self {
@@ -163,8 +164,8 @@ impl Releases {
     fn margins(&self, level: f64) -> Vec<f64> {
         let runs = self.spreads.chunk_by(|one, next| one.tail == next.tail);
         let margins = runs.flat_map(|run| {
-            let unit = evertally::Release { standard_error: 1.0, ..run[0].around(0.0) }.margin(level);
-            run.iter().map(move |spread| unit * spread.standard_error)
+            let quantile = run[0].tail.quantile(level);
+            run.iter().map(move |spread| spread.margin_at(quantile))
         });
         margins.collect()
     }

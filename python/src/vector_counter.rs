@@ -52,8 +52,6 @@ impl VectorCounter {
     /// the exact standard error of each coordinate.
     fn interval(&self, py: Python<'_>, first: u64, last: u64) -> PyResult<VectorRelease> {
         let found = self.0.counter.with(py, |counter| counter.interval(first, last))?;
-        let evertally::VectorRelease { step, values, standard_error, tail, .. } = found;
-        let spread = evertally::Release { step, value: 0.0, standard_error, tail }.spread();
-        Ok(VectorRelease::new(spread, PyArray1::from_vec(py, values)))
+        Ok(VectorRelease::new(found.spread(), PyArray1::from_vec(py, found.values)))
     }
 }

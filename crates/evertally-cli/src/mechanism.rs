@@ -1,9 +1,11 @@
 //! The only module that calls the mathematics: it turns a spec into a plan, and closed steps into
 //! estimates.
 
+mod intervals;
 mod noise;
 mod unbounded;
 
+pub(crate) use intervals::Intervals;
 pub(crate) use noise::noise_plan;
 pub(crate) use unbounded::{UnboundedPlan, plan_unbounded};
 
@@ -15,9 +17,6 @@ use evertally::{Comparison, Counter, KeyedCounter, NoiseKey, Plan, PlanSpec, Sha
 use evertally_stream::Amount;
 use zeroize::Zeroizing;
 
-/// The level of every interval that is written.
-const LEVEL: f64 = 0.95;
-
 /// Makes the plan. This is the expensive part, and it refuses bad parameters.
 pub(crate) fn plan(spec: &PlanSpec) -> Result<Plan> {
     Ok(with_progress("planning", |progress| spec.build_with_progress(progress))?)
@@ -27,11 +26,12 @@ pub(crate) fn plan(spec: &PlanSpec) -> Result<Plan> {
 pub(crate) struct Prepared {
     pub(crate) plan: Plan,
     post_processing: PostProcess,
+    intervals: Intervals,
 }
 
 impl Prepared {
-    pub(crate) fn new(spec: &PlanSpec, post_processing: PostProcess) -> Result<Self> {
-        Ok(Self { plan: plan(spec)?, post_processing })
+    pub(crate) fn new(spec: &PlanSpec, post_processing: PostProcess, intervals: Intervals) -> Result<Self> {
+        Ok(Self { plan: plan(spec)?, post_processing, intervals })
     }
 
     /// Adds the facts of the plan to a header.
@@ -64,7 +64,8 @@ impl Prepared {
             _ => Counter::with_progress(plan, key, progress).map(AnyCounter::Single),
         })?;
         let rounds = self.post_processing.rounds();
-        Ok(Running { counter, post: vec![self.post_processing; width], rounds })
+        let post = vec![self.post_processing; width];
+        Ok(Running { counter, post, rounds, intervals: self.intervals })
     }
 }
 
@@ -80,6 +81,7 @@ pub(crate) struct Running {
     post: Vec<PostProcess>,
     /// Whether only integers are released.
     rounds: bool,
+    intervals: Intervals,
 }
 
 impl Running {
@@ -90,17 +92,18 @@ impl Running {
             AnyCounter::Single(counter) => vec![counter.step_amount(amounts[0], Amount::GRID_EXPONENT)?],
             AnyCounter::Keyed(counter) => counter.step_amounts(&amounts, Amount::GRID_EXPONENT)?,
         };
+        let plan = match &self.counter {
+            AnyCounter::Single(counter) => counter.plan(),
+            AnyCounter::Keyed(counter) => counter.plan(),
+        };
         // All releases of a step have the same error.
-        let margin = releases.first().map_or(0.0, |release| release.margin(LEVEL));
+        let margin = releases.first().map_or(0.0, |release| self.intervals.margin(plan, &release.spread()));
         let mut estimates = Vec::with_capacity(releases.len());
         for (index, release) in releases.iter().enumerate() {
             let value = self.post.get_mut(index).map_or(release.value, |post| post.apply(release.value));
             // The interval belongs to the release before post-processing. It is widened if the
             // estimate lies outside.
-            let (lower, upper) = (release.value - margin, release.value + margin);
-            // The margin is public, so the low bits of an end would reveal those that rounding
-            // removed.
-            let (lower, upper) = if self.rounds { (lower.floor(), upper.ceil()) } else { (lower, upper) };
+            let (lower, upper) = self.intervals.ends(release, margin, self.rounds);
             estimates.push(Estimate {
                 // Adding zero turns a rounded -0 into 0.
                 value: value + 0.0,

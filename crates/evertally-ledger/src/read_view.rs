@@ -316,7 +316,8 @@ impl ReadView {
                 // independent.
                 plan.interval(Some(&earlier), &later)?;
                 let standard_error = earlier.standard_error.hypot(later.standard_error);
-                Release { value: later.value - earlier.value, standard_error, ..later }
+                let rounding = earlier.rounding.and(later.rounding);
+                Release { value: later.value - earlier.value, standard_error, rounding, ..later }
             }
             earlier => plan.interval(earlier.as_ref().map(|(_, release)| release), &later)?,
         };

@@ -65,6 +65,6 @@ pub use plan::{Accuracy, Comparison, Milestone, Optimum, Plan, PlanBuilder};
 pub use privacy::{
     Budget, BudgetSpec, Calibration, Contribution, Neighbours, Odometer, Participation, Spend, Unit,
 };
-pub use release::{Release, Spread, Tail};
+pub use release::{Release, Rounding, Spread, Tail};
 pub use spec::{Arithmetic, Horizon, PlanSpec, Shape};
 pub use workload::Workload;

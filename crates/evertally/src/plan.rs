@@ -41,7 +41,7 @@ use crate::factorization::{Dense, Factorization, Mechanism};
 use crate::noise_name::Naming;
 use crate::objective::Objective;
 use crate::privacy::{Budget, Contribution, Neighbours, Participation};
-use crate::release::{Release, Spread};
+use crate::release::{Release, Rounding, Spread};
 use crate::resolution::Resolution;
 use crate::spec::{Arithmetic, Horizon, PlanSpec, Shape};
 use crate::workload::Workload;
@@ -289,13 +289,17 @@ impl Plan {
     /// [`Error::HorizonSpent`] for a step beyond the horizon.
     pub fn standard_error(&self, step: u64) -> Result<f64> {
         self.check(step)?;
-        Ok(self.error_of(self.inner.factorization.row_norm_squared(step), 1.0))
+        Ok(self.error_of(self.inner.factorization.row_norm_squared(step), self.rounding()))
     }
 
-    /// The standard deviation of noise with this squared norm of L, after this many roundings to the
-    /// grid.
-    fn error_of(&self, norm_squared: f64, roundings: f64) -> f64 {
-        accuracy::deviation(self.inner.scale, norm_squared, self.grid(), roundings)
+    /// How a release is rounded.
+    fn rounding(&self) -> Rounding {
+        self.grid().map_or(Rounding::NONE, Rounding::to_grid)
+    }
+
+    /// The standard deviation of noise with this squared norm of L, after it was rounded.
+    fn error_of(&self, norm_squared: f64, rounding: Rounding) -> f64 {
+        accuracy::deviation(self.inner.scale, norm_squared, rounding)
     }
 
     /// L and R as dense matrices, for small horizons.
@@ -328,11 +332,13 @@ impl Plan {
             ));
         }
         let norm = self.inner.factorization.difference_norm_squared(earlier.step, later.step);
+        let rounding = self.rounding();
         Ok(Release {
             step: later.step,
             value: later.value - earlier.value,
-            standard_error: self.error_of(norm, 2.0),
+            standard_error: self.error_of(norm, rounding.and(rounding)),
             tail: self.inner.factorization.tail(Some(earlier.step), later.step),
+            rounding: rounding.and(rounding),
         })
     }
 
@@ -342,7 +348,8 @@ impl Plan {
     /// [`Error::HorizonSpent`] for a step beyond the horizon.
     pub fn spread(&self, step: u64) -> Result<Spread> {
         let standard_error = self.standard_error(step)?;
-        Ok(Spread { step, standard_error, tail: self.inner.factorization.tail(None, step) })
+        let tail = self.inner.factorization.tail(None, step);
+        Ok(Spread { step, standard_error, tail, rounding: self.rounding() })
     }
 
     /// The same plan for a stream of this name ([`PlanBuilder::stream`]), without planning again.

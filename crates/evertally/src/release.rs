@@ -1,4 +1,14 @@
 //! A release: a private value and its error.
+//!
+//! **Definition.** A release is the true value, plus noise Y with a known law, rounded to a public
+//! grid. Its standard error covers both. Its margin at a level p is q·s + g/2 for the quantile q of
+//! |Y|/s, the standard deviation s of Y, and the grid g.
+//!
+//! **Guarantee.** The interval holds the true value with probability p or more. Rounding moves the
+//! sum by at most g/2, so the release is within q·s + g/2 of the true value whenever |Y| ≤ q·s. No
+//! less would do for true values on the grid: a release is then wrong by k grid steps exactly if
+//! |Y|/g is between k − ½ and k + ½, so the interval ends where it must. The sum over an interval of
+//! steps is the difference of two releases, and is rounded twice.
 
 use std::f64::consts::{FRAC_2_SQRT_PI, SQRT_2};
 
@@ -13,6 +23,8 @@ pub struct Release {
     pub standard_error: f64,
     /// The shape of the noise.
     pub tail: Tail,
+    /// How the value was rounded.
+    pub rounding: Rounding,
 }
 
 /// The error that all answers of one step have in common.
@@ -25,23 +37,81 @@ pub struct Spread {
     pub standard_error: f64,
     /// The shape of the noise.
     pub tail: Tail,
+    /// How each answer was rounded.
+    pub rounding: Rounding,
 }
+
+/// How an answer was rounded after the noise was added.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Rounding {
+    grid: f64,
+    times: u32,
+}
+
+impl Rounding {
+    /// Not at all.
+    pub const NONE: Self = Self { grid: 0.0, times: 0 };
+
+    /// Once, to the nearest multiple of a number.
+    #[must_use]
+    pub fn to_grid(grid: f64) -> Self {
+        Self { grid, times: 1 }
+    }
+
+    /// As often as two answers on one grid together, for their difference or sum.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self { grid: self.grid.max(other.grid), times: self.times + other.times }
+    }
+
+    /// The largest distance by which it can move an answer.
+    fn reach(self) -> f64 {
+        0.5 * self.grid * f64::from(self.times)
+    }
+
+    /// The standard deviation that it adds. The noise is wide enough to count as smooth.
+    pub(crate) fn deviation(self) -> f64 {
+        self.grid * (f64::from(self.times) / 12.0).sqrt()
+    }
+}
+
+/// What margins are enlarged by: integer noise is a smooth law rounded to about 2⁻⁴⁰ of its standard
+/// deviation.
+const DISCRETE: f64 = 1.0 + 1.0 / (1_u64 << 30) as f64;
 
 impl Spread {
     /// The release of one of the answers.
     #[must_use]
     pub fn around(&self, value: f64) -> Release {
-        Release { step: self.step, value, standard_error: self.standard_error, tail: self.tail }
+        let Self { step, standard_error, tail, rounding } = *self;
+        Release { step, value, standard_error, tail, rounding }
     }
 
-    /// Half the width of the interval around an answer that holds the true value with probability `level`.
+    /// Half the width of the interval around an answer that holds the true value with probability
+    /// `level` or more.
     ///
     /// # Panics
     /// If `level` is not strictly between 0 and 1.
     #[must_use]
     pub fn margin(&self, level: f64) -> f64 {
-        assert!(level > 0.0 && level < 1.0, "a level lies strictly between 0 and 1");
-        self.standard_error * self.tail.quantile(level)
+        self.margin_at(self.tail.quantile(level))
+    }
+
+    /// The margin at a level whose [`Tail::quantile`] is known.
+    #[must_use]
+    pub fn margin_at(&self, quantile: f64) -> f64 {
+        quantile * self.noise_deviation() * DISCRETE + self.rounding.reach()
+    }
+
+    /// The standard deviation of the noise before rounding: what is left of the standard error. The
+    /// few last bits make up for those that the difference lost.
+    fn noise_deviation(&self) -> f64 {
+        let rounding = self.rounding.deviation();
+        if rounding == 0.0 {
+            return self.standard_error;
+        }
+        let share = rounding / self.standard_error;
+        self.standard_error * ((1.0 - share * share).max(0.0) + 8.0 * f64::EPSILON).sqrt()
     }
 }
 
@@ -59,7 +129,7 @@ pub enum Tail {
 }
 
 impl Release {
-    /// Half the width of the interval that holds the true value with probability `level`.
+    /// Half the width of the interval that holds the true value with probability `level` or more.
     ///
     /// # Panics
     /// If `level` is not strictly between 0 and 1.
@@ -71,14 +141,16 @@ impl Release {
     /// The release without its value.
     #[must_use]
     pub fn spread(&self) -> Spread {
-        Spread { step: self.step, standard_error: self.standard_error, tail: self.tail }
+        let Self { step, standard_error, tail, rounding, .. } = *self;
+        Spread { step, standard_error, tail, rounding }
     }
 
-    /// The interval around the value that holds the true one with probability `level`.
+    /// The interval around the value that holds the true one with probability `level` or more.
     ///
     /// ```
-    /// use evertally::{Release, Tail};
-    /// let release = Release { step: 0, value: 100.0, standard_error: 10.0, tail: Tail::Gaussian };
+    /// use evertally::{Release, Rounding, Tail};
+    /// let (tail, rounding) = (Tail::Gaussian, Rounding::NONE);
+    /// let release = Release { step: 0, value: 100.0, standard_error: 10.0, tail, rounding };
     /// let (low, high) = release.interval(0.95);
     /// assert!((low - 80.4).abs() < 0.01 && (high - 119.6).abs() < 0.01);
     /// ```
@@ -98,8 +170,23 @@ impl Tail {
     /// Exact to the last bits of the tail function: a relative 10⁻¹³ or better for levels from 0.01
     /// on. A normal takes about fifteen evaluations of the complementary error function, and a sum of
     /// m terms about fifteen passes over m numbers, so callers need not keep quantiles.
-    pub(crate) fn quantile(self, level: f64) -> f64 {
-        let outside = 1.0 - level;
+    ///
+    /// # Panics
+    /// If `level` is not strictly between 0 and 1.
+    #[must_use]
+    pub fn quantile(self, level: f64) -> f64 {
+        assert!(level > 0.0 && level < 1.0, "a level lies strictly between 0 and 1");
+        self.quantile_outside(1.0 - level)
+    }
+
+    /// The same for the probability outside, which can be far smaller than the difference of one and
+    /// a double.
+    ///
+    /// # Panics
+    /// If `outside` is not strictly between 0 and 1.
+    #[must_use]
+    pub fn quantile_outside(self, outside: f64) -> f64 {
+        assert!(outside > 0.0 && outside < 1.0, "a probability lies strictly between 0 and 1");
         match self {
             Self::Gaussian => solve(outside, normal_outside),
             Self::LaplaceSum { terms } if terms <= MAX_SUMMED => {
@@ -109,7 +196,7 @@ impl Tail {
             // Nearly normal: the Cornish–Fisher expansion, with cumulants 3/m and 30/m². At 1000
             // terms it is within 10⁻⁸ at level 0.999.
             Self::LaplaceSum { terms } => {
-                let (x, m) = (Self::Gaussian.quantile(level), terms as f64);
+                let (x, m) = (Self::Gaussian.quantile_outside(outside), terms as f64);
                 let (cube, fifth) = (x.powi(3), x.powi(5));
                 let second = (fifth - 10.0 * cube + 15.0 * x) / 24.0
                     - (3.0 * fifth - 24.0 * cube + 29.0 * x) * 3.0 / 128.0;

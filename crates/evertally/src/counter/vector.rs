@@ -4,7 +4,7 @@ use super::engine::Engine;
 use crate::Result;
 use crate::noise::{NoiseKey, Progress};
 use crate::plan::Plan;
-use crate::release::{Spread, Tail};
+use crate::release::{Rounding, Spread, Tail};
 use crate::spec::Shape;
 
 /// A private running total of vectors whose contributions are bounded in Euclidean norm.
@@ -37,11 +37,21 @@ pub struct VectorRelease {
     pub standard_error: f64,
     /// The shape of the noise.
     pub tail: Tail,
+    /// How each value was rounded.
+    pub rounding: Rounding,
 }
 
 impl VectorRelease {
     fn new(spread: Spread, values: Vec<f64>) -> Self {
-        Self { step: spread.step, values, standard_error: spread.standard_error, tail: spread.tail }
+        let Spread { step, standard_error, tail, rounding } = spread;
+        Self { step, values, standard_error, tail, rounding }
+    }
+
+    /// The error that all values have in common.
+    #[must_use]
+    pub fn spread(&self) -> Spread {
+        let Self { step, standard_error, tail, rounding, .. } = *self;
+        Spread { step, standard_error, tail, rounding }
     }
 }
 

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::Objective;
+use crate::release::Rounding;
 use crate::research::bounds::nuclear_mean_error;
 use crate::workload::Workload;
 
@@ -50,11 +51,10 @@ impl fmt::Display for Accuracy {
     }
 }
 
-/// The standard deviation of noise with this scale and this squared norm of L, after this many
-/// roundings to a grid. It takes no squares, because they would overflow or underflow at extreme
-/// scales.
-pub(super) fn deviation(scale: f64, norm_squared: f64, grid: Option<f64>, roundings: f64) -> f64 {
-    libm::hypot(scale * norm_squared.sqrt(), grid.unwrap_or(0.0) * (roundings / 12.0).sqrt())
+/// The standard deviation of noise with this scale and this squared norm of L, after it was rounded.
+/// It takes no squares, because they would overflow or underflow at extreme scales.
+pub(super) fn deviation(scale: f64, norm_squared: f64, rounding: Rounding) -> f64 {
+    libm::hypot(scale * norm_squared.sqrt(), rounding.deviation())
 }
 
 /// A lower bound on the mean error factor of every factorization of the prefix sum: (‖A‖_*/n)², the

@@ -14,6 +14,7 @@ use crate::factorization::{Cost, Factorization, Mechanism, Request};
 use crate::noise::{KeyedNoise, Progress};
 use crate::noise_name::Naming;
 use crate::privacy::{Budget, NoiseKind, replace_factor, replace_factor_l1, round_up};
+use crate::release::Rounding;
 use crate::resolution::{Resolution, rounding_charge};
 use crate::spec::{Arithmetic, Horizon, PlanSpec, Shape};
 use crate::workload::{MAX_HORIZON, Workload};
@@ -246,7 +247,8 @@ impl<'a> Planner<'a> {
             return Err(Error::unsupported(mechanism, reason));
         }
         let is_single = self.participations() == 1;
-        let rmse = |norm| deviation(scale, norm, exact.as_ref().map(|exact| exact.grid), 1.0);
+        let rounding = exact.as_ref().map_or(Rounding::NONE, |exact| Rounding::to_grid(exact.grid));
+        let rmse = |norm| deviation(scale, norm, rounding);
         let accuracy = Accuracy {
             mean_error: sensitivity * sensitivity * mean,
             max_error: sensitivity * sensitivity * max,

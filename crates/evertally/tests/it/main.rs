@@ -13,6 +13,7 @@ mod calibration;
 mod common;
 mod counters;
 mod covariance;
+mod coverage;
 mod exact;
 mod examples;
 mod extremes;

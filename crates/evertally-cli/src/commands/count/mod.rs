@@ -57,7 +57,8 @@ pub(crate) fn run(args: &CountArgs) -> Result<()> {
         charge.check(task.spec.budget.budget()?, key.tag())?;
     }
     // Bad parameters are refused before anything is read, unless they depend on what is read.
-    let prepare = |horizon| Prepared::new(&task.spec_for(horizon), task.post_processing.clone());
+    let prepare =
+        |horizon| Prepared::new(&task.spec_for(horizon), task.post_processing.clone(), task.intervals());
     let planned = task.horizon().map(prepare).transpose()?;
     manners::advise(task.spec.budget.budget()?, None);
     key.refuse_outputs(&written)?;

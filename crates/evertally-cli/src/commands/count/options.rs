@@ -168,12 +168,20 @@ pub(crate) struct CountArgs {
     /// Round estimates to integers, and their intervals outwards. Exact estimates are integers already
     #[arg(long, help_heading = "What is released")]
     pub(super) round: bool,
-    /// Raise negative estimates to zero. This biases small totals upwards
+    /// Raise negative estimates to zero, and cut their intervals there. This biases small totals
+    /// upwards
     #[arg(long, help_heading = "What is released")]
     pub(super) non_negative: bool,
     /// Never let a running total fall. This biases totals upwards
     #[arg(long, help_heading = "What is released")]
     pub(super) monotone: bool,
+    /// Make the intervals wide enough that all of them hold at once, for all steps and groups, with
+    /// probability 95 %
+    ///
+    /// By default each interval holds its true total with probability 95 %, so about one in twenty
+    /// misses it.
+    #[arg(long, help_heading = "What is released")]
+    pub(super) simultaneous: bool,
 
     /// The file to write. It appears only once it is complete [default: standard output]
     #[arg(long, short, value_name = "FILE", help_heading = "Output")]

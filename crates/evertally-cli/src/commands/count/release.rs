@@ -282,9 +282,11 @@ fn describe(task: &Task<'_>, horizon: u64, header: &mut Header) {
     }
     let post = &task.post_processing;
     let (applied, interval) = if post.is_identity() {
-        ("none".to_owned(), "95 %")
+        ("none".to_owned(), task.intervals().in_words().to_owned())
     } else {
-        let interval = "95 %, of the estimate before post-processing, widened to hold the one after";
+        let interval = task.intervals().in_words();
+        let interval =
+            format!("{interval}, of the estimate before post-processing, widened to hold the one after");
         (post.names().join(","), interval)
     };
     header.record("post_processing", applied);

@@ -5,6 +5,7 @@ use crate::budget_file::{EVENT, PERSON};
 use crate::commands::shared::{participation, plan_spec};
 use crate::error::{CliError, Result, shown};
 use crate::input::BYTE_ORDER_MARK;
+use crate::mechanism::Intervals;
 use evertally::post::PostProcess;
 use evertally::{Contribution, Horizon, Participation, PlanSpec, Shape, Workload};
 use evertally_stream::{
@@ -94,6 +95,18 @@ impl<'a> Task<'a> {
         }
         task.spec.definition = task.definition().encode();
         Ok(task)
+    }
+
+    /// What the intervals may rely on: events are counted as ones, and values that are clamped to
+    /// at least zero add up to at least zero.
+    pub(super) fn intervals(&self) -> Intervals {
+        let counts_events = self.args.value.is_none();
+        Intervals {
+            whole: counts_events && !matches!(self.spec.workload, Workload::Decay { .. }),
+            non_negative: self.args.non_negative
+                && (counts_events || self.clamp.is_some_and(|clamp| clamp.lo() >= 0.0)),
+            simultaneous: self.args.simultaneous,
+        }
     }
 
     /// The declared number of steps, if there is one.

@@ -168,7 +168,8 @@ fn run(file: &std::path::Path, typed: &Typed) -> Option<(evertally::NoiseName, C
             (horizon, closed.into_iter().chain(rest).collect::<Vec<_>>())
         }
     };
-    let prepared = Prepared::new(&task.spec_for(horizon), task.post_processing.clone()).ok()?;
+    let prepared =
+        Prepared::new(&task.spec_for(horizon), task.post_processing.clone(), task.intervals()).ok()?;
     let start = |step: &ClosedStep| task.buckets().map(|buckets| buckets.start_of(step.step));
     let starts = steps.iter().map(start).collect();
     // The order in which keys are declared affects only the order of the output.

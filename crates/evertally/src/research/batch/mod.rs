@@ -47,7 +47,7 @@ use zeroize::Zeroize;
 use crate::noise::{NoiseKey, WhiteNoise};
 use crate::noise_name::NoiseName;
 use crate::privacy::{Budget, Neighbours, NoiseKind, round_up};
-use crate::release::{Release, Tail};
+use crate::release::Tail;
 use crate::{Error, Result};
 
 /// The private answer to one query, with its error.
@@ -75,8 +75,7 @@ impl Answer {
     /// If `level` is not strictly between 0 and 1.
     #[must_use]
     pub fn margin(&self, level: f64) -> f64 {
-        let unit = Release { step: 0, value: 0.0, standard_error: 1.0, tail: Tail::Gaussian };
-        self.standard_error * unit.margin(level)
+        self.standard_error * Tail::Gaussian.quantile(level)
     }
 
     /// The interval around the value that holds the true answer with probability `level`.
