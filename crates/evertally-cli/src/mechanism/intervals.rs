@@ -67,7 +67,7 @@ fn share(plan: &Plan, step: u64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use evertally::{Budget, Rounding, Tail};
+    use evertally::{Budget, Rounding, Tail, Workload};
 
     fn release(value: f64) -> Release {
         Release { step: 0, value, standard_error: 1.0, tail: Tail::Gaussian, rounding: Rounding::NONE }
@@ -97,7 +97,7 @@ mod tests {
         let declared = Plan::prefix_sum(7).budget(budget).keys(keys).build().unwrap();
         let sum: f64 = (0..7).map(|step| 3.0 * share(&declared, step)).sum();
         assert!((sum - 1.0).abs() < 1e-12);
-        let unbounded = Plan::unbounded().budget(budget).keys(keys).build().unwrap();
+        let unbounded = Plan::unbounded(Workload::PrefixSum).budget(budget).keys(keys).build().unwrap();
         let sum: f64 = (0..100_000).map(|step| 3.0 * share(&unbounded, step)).sum();
         assert!(sum < 1.0 && sum > 0.9999);
     }
