@@ -5,7 +5,6 @@
 //! and keys hold at once with that probability.
 //!
 //! Everything here uses the release and public choices only, so it costs no budget:
-//! - A total of events is an integer, so the ends of its interval can be rounded inwards.
 //! - A total of values that are not negative is not negative, so an interval can be cut at zero. This
 //!   is done where negative estimates are raised to zero.
 //! - Simultaneous intervals share the probability of a miss evenly between all estimates. Without a
@@ -20,8 +19,6 @@ const OUTSIDE: f64 = 0.05;
 /// What is known about the true totals, and what the intervals promise.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Intervals {
-    /// True totals are integers.
-    pub(crate) whole: bool,
     /// True totals are not negative, and estimates neither.
     pub(crate) non_negative: bool,
     /// All intervals hold at once.
@@ -39,11 +36,7 @@ impl Intervals {
     /// too: the margin is public, so their low bits would reveal what rounding removed.
     pub(super) fn ends(self, release: &Release, margin: f64, rounds: bool) -> (f64, f64) {
         let (lower, upper) = (release.value - margin, release.value + margin);
-        let (lower, upper) = match (self.whole, rounds) {
-            (true, _) => (lower.ceil(), upper.floor()),
-            (false, true) => (lower.floor(), upper.ceil()),
-            (false, false) => (lower, upper),
-        };
+        let (lower, upper) = if rounds { (lower.floor(), upper.ceil()) } else { (lower, upper) };
         if self.non_negative { (lower.max(0.0), upper.max(0.0)) } else { (lower, upper) }
     }
 
@@ -74,12 +67,10 @@ mod tests {
     }
 
     #[test]
-    fn ends_are_rounded_inwards_only_if_the_truth_is_an_integer() {
-        let any = Intervals::default();
-        assert_eq!(any.ends(&release(5.0), 1.75, false), (3.25, 6.75));
-        assert_eq!(any.ends(&release(5.0), 1.75, true), (3.0, 7.0));
-        let whole = Intervals { whole: true, ..any };
-        assert_eq!(whole.ends(&release(5.0), 1.75, false), (4.0, 6.0));
+    fn ends_are_rounded_outwards() {
+        let intervals = Intervals::default();
+        assert_eq!(intervals.ends(&release(5.0), 1.75, false), (3.25, 6.75));
+        assert_eq!(intervals.ends(&release(5.0), 1.75, true), (3.0, 7.0));
     }
 
     #[test]

@@ -97,12 +97,11 @@ impl<'a> Task<'a> {
         Ok(task)
     }
 
-    /// What the intervals may rely on: events are counted as ones, and values that are clamped to
-    /// at least zero add up to at least zero.
+    /// What the intervals may rely on: events, and values that are clamped to at least zero, add up
+    /// to at least zero.
     pub(super) fn intervals(&self) -> Intervals {
         let counts_events = self.args.value.is_none();
         Intervals {
-            whole: counts_events && !matches!(self.spec.workload, Workload::Decay { .. }),
             non_negative: self.args.non_negative
                 && (counts_events || self.clamp.is_some_and(|clamp| clamp.lo() >= 0.0)),
             simultaneous: self.args.simultaneous,
