@@ -13,8 +13,8 @@
 use evertally::{Plan, Release, Spread};
 use std::f64::consts::PI;
 
-/// The probability with which an interval may miss the true total.
-const OUTSIDE: f64 = 0.05;
+/// The level of every interval, as in the other faces.
+const LEVEL: f64 = 0.95;
 
 /// What is known about the true totals, and what the intervals promise.
 #[derive(Debug, Clone, Copy, Default)]
@@ -28,7 +28,10 @@ pub(crate) struct Intervals {
 impl Intervals {
     /// Half the width of the intervals of a step.
     pub(super) fn margin(self, plan: &Plan, spread: &Spread) -> f64 {
-        let outside = if self.simultaneous { OUTSIDE * share(plan, spread.step) } else { OUTSIDE };
+        if !self.simultaneous {
+            return spread.margin(LEVEL);
+        }
+        let outside = (1.0 - LEVEL) * share(plan, spread.step);
         spread.margin_at(spread.tail.quantile_outside(outside))
     }
 
