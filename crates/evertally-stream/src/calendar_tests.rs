@@ -8,7 +8,9 @@ use proptest::prelude::*;
 
 const HOUR: i64 = 3_600_000_000;
 
-const ZONES: [&str; 12] = [
+/// Zones that change in unusual ways: by half an hour, twice in one Ramadan, at midnight until today
+/// (Cairo, Havana), just before it (Nuuk), and once by a whole day.
+const ZONES: [&str; 15] = [
     "UTC",
     "Europe/Zurich",
     "Europe/London",
@@ -20,6 +22,9 @@ const ZONES: [&str; 12] = [
     "Asia/Tehran",
     "Australia/Lord_Howe",
     "Africa/Casablanca",
+    "Africa/Cairo",
+    "America/Havana",
+    "America/Nuuk",
     "Pacific/Apia",
 ];
 

@@ -190,6 +190,24 @@ mod tests {
         assert_eq!(apia.start_of(date(2011, 12, 30)), apia.start_of(date(2011, 12, 31)));
     }
 
+    /// The same on the days around every change of twenty years, past and to come.
+    #[test]
+    fn days_around_changes_start_when_the_clocks_first_show_them() {
+        let names = ["Africa/Cairo", "America/Havana", "America/Nuuk", "America/St_Johns", "Asia/Gaza"];
+        for zone in names.map(zone) {
+            let from = Timestamp::from_second(1_262_304_000).unwrap();
+            let changes: Vec<_> =
+                zone.zone.following(from).take(40).map(|change| change.timestamp()).collect();
+            assert_eq!(changes.len(), 40, "{}", zone.name());
+            for change in changes {
+                let date = zone.date_of(change.as_microsecond()).unwrap();
+                for date in [date.yesterday().unwrap(), date, date.tomorrow().unwrap()] {
+                    assert_eq!(zone.start_of(date), start_by_minutes(&zone, date), "{} {date}", zone.name());
+                }
+            }
+        }
+    }
+
     #[test]
     fn repeated_times_are_the_first_and_skipped_ones_move_forward() {
         let zurich = zone("Europe/Zurich");

@@ -81,7 +81,7 @@ pub(crate) fn run(args: &CountArgs) -> Result<()> {
         match (task.buckets(), live) {
             (Some(_), Some(live)) => live::follow_by_clock(&task, live, reader, &mut releaser)?,
             (Some(buckets), None) => {
-                feed::follow_events(&task, buckets.clone(), reader.as_mut(), &mut releaser)?
+                feed::follow_events(&task, buckets.clone(), reader.as_mut(), &mut releaser)?;
             }
             (None, _) => feed::follow_rows(&task, reader.as_mut(), &mut releaser)?,
         }

@@ -251,8 +251,7 @@ pub(crate) enum DayOfWeek {
 }
 
 impl DayOfWeek {
-    /// Its number, counted from Monday as 0.
-    pub(super) fn from_monday(self) -> u8 {
+    pub(super) fn days_after_monday(self) -> u8 {
         self as u8
     }
 }

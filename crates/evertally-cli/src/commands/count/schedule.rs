@@ -22,6 +22,7 @@ pub(super) enum Steps {
 }
 
 /// Where the declared range ends.
+#[derive(Clone, Copy)]
 enum End {
     /// After so many steps.
     After(u64),
@@ -206,7 +207,7 @@ fn check_week(every: &str, from: &str, start: i64, day: DayOfWeek, zone: &Zone) 
             shown(every)
         )));
     }
-    zone.check_weekday(start, day.from_monday()).map_err(|earlier| {
+    zone.check_weekday(start, day.days_after_monday()).map_err(|earlier| {
         let of_zone = if zone.is_utc() { String::new() } else { format!(" in {}", zone.name()) };
         CliError::bad(format!("--from {from} is not the start of a {day}{of_zone}: use --from {earlier}"))
     })
