@@ -1,8 +1,8 @@
 //! `evertally count`: events in, private running totals out.
 //!
 //! Data flow in one direction: [`options`] is what the user wrote, [`task`] is what it means (with
-//! [`schedule`] for time), [`feed`] and [`live`] turn rows into closed steps, and [`release`] turns closed steps into
-//! estimates that are written and drawn. [`summary`] closes the run.
+//! [`schedule`] for time), [`feed`] and [`live`] turn rows into closed steps, and [`release`] turns
+//! closed steps into estimates that are written and drawn. [`summary`] closes the run.
 
 mod events;
 mod feed;
