@@ -52,6 +52,7 @@ pub(crate) fn _definition<'py>(
         clamp: clamp.map(|(lo, hi)| Clamp::new(lo, hi)).transpose().map_err(refused)?,
         bound,
         precedence: if within_step { Precedence::TimeWithinStep } else { Precedence::Time },
+        ..Definition::default()
     };
     Ok(PyBytes::new(py, &definition.encode()))
 }

@@ -15,6 +15,8 @@ use crate::input::npz::Archive;
 use crate::input::{Row, held};
 use crate::{Cli, output};
 use evertally::research::gamma::{Certificate, Subject, verify};
+use evertally_stream::Zone;
+use evertally_stream::time::TimeReader;
 
 pub use crate::input::InputFormat;
 
@@ -33,6 +35,8 @@ pub fn rows(format: InputFormat, columns: &[&str], bytes: &[u8]) -> Outcome<usiz
     let mut reader = held(bytes.to_vec(), format, &columns).map_err(line)?;
     let mut row = Row::for_columns(&columns);
     let mut count = 0;
+    let times =
+        [TimeReader::default(), TimeReader::new(Zone::named("Europe/Zurich"), None).unwrap_or_default()];
     while count < MAX_ROWS && reader.read(&mut row).map_err(line)? {
         count += 1;
         assert!(
@@ -41,7 +45,9 @@ pub fn rows(format: InputFormat, columns: &[&str], bytes: &[u8]) -> Outcome<usiz
         );
         for cell in &mut row.cells {
             assert!(cell.as_value().is_none_or(f64::is_finite), "a value is finite");
-            cell.as_time();
+            for times in &times {
+                cell.as_time(times);
+            }
             cell.make_name();
         }
     }

@@ -339,7 +339,7 @@ impl CounterPlan {
 
     /// The number of steps that can be taken.
     pub(crate) fn steps(&self) -> u64 {
-        self.buckets.map_or(self.plan.horizon(), |buckets| buckets.steps())
+        self.buckets.as_ref().map_or(self.plan.horizon(), Buckets::steps)
     }
 
     pub(crate) fn keys(&self) -> Option<&KeySet> {

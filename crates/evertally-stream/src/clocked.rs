@@ -11,7 +11,7 @@
 //! persons, of the same id). No event makes another one late.
 //!
 //! **Cost.** One total per key for each open bucket that holds an event: at most 2·lag/length + 2
-//! buckets. The events of these buckets that compete are held as well.
+//! buckets, by the length of the shortest. The events of these buckets that compete are held as well.
 
 use crate::admission::Outcome;
 use crate::amount::Amount;
@@ -40,7 +40,7 @@ impl Clocked {
     /// [`Error::TooCostly`] if the buckets that may be open at once would take more than
     /// `memory_limit` bytes.
     pub fn new(buckets: Buckets, rules: Rules, lag: BucketLength, memory_limit: u64) -> Result<Self> {
-        let (lag_micros, every) = (lag.micros(), buckets.every().micros());
+        let (lag_micros, every) = (lag.micros(), buckets.shortest_micros());
         let steps =
             (lag_micros as u64 / every as u64).saturating_mul(2).saturating_add(4).min(buckets.steps());
         let keys = rules.width();
@@ -177,10 +177,34 @@ mod tests {
         assert_eq!((live.open_step(), live.next_close()), (5, None));
     }
 
+    /// The day on which clocks go forward ends an hour earlier than by its number of seconds.
+    #[test]
+    fn days_of_the_calendar_close_at_local_midnight() {
+        let zone = crate::Zone::named("Europe/Zurich").unwrap();
+        let parse = |text| crate::time::parse(text).unwrap();
+        let crate::StepLength::Calendar(day) = crate::StepLength::parse("1d", true).unwrap() else {
+            panic!("days of a zone follow its calendar")
+        };
+        let calendar = crate::Calendar::new(&zone, day, parse("2026-03-29T00:00:00+01:00"), Some(2)).unwrap();
+        let buckets = Buckets::of_calendar(calendar, 2).unwrap();
+        let mut live =
+            Clocked::new(buckets.clone(), Rules::default(), "1h".parse().unwrap(), 1 << 20).unwrap();
+        let mut follow = crate::Follow::new(buckets, Rules::default());
+        let evening = parse("2026-03-29T23:59:59+02:00");
+        assert_eq!(plain(live.advance_to(evening)), []);
+        assert_eq!(live.push(&at(evening)), Ok(Some(Outcome::Counted { step: 0 })));
+        assert_eq!(live.next_close(), Some(parse("2026-03-30T01:00:00+02:00")));
+        assert_eq!(plain(live.advance_to(parse("2026-03-30T01:00:00+02:00"))), [(0, 1.0)]);
+        assert_eq!(live.next_close(), Some(parse("2026-03-31T01:00:00+02:00")));
+        follow.push(&at(evening)).unwrap();
+        assert_eq!(plain(follow.push(&at(parse("2026-03-30T00:00:00+02:00"))).unwrap().closed), [(0, 1.0)]);
+    }
+
     #[test]
     fn a_lag_that_holds_too_many_buckets_open_is_refused() {
         let buckets = Buckets::new(0, "1s".parse().unwrap(), 1000).unwrap();
-        let with = |lag: &str, limit| Clocked::new(buckets, Rules::default(), lag.parse().unwrap(), limit);
+        let with =
+            |lag: &str, limit| Clocked::new(buckets.clone(), Rules::default(), lag.parse().unwrap(), limit);
         assert!(with("10s", 24 * 16).is_ok());
         assert!(with("10s", 24 * 16 - 1).is_err());
         assert!(with("15250w", 1000 * 16).is_ok(), "there are no more buckets than steps");
@@ -200,9 +224,9 @@ mod tests {
                 limits: bounded.then(|| Participation::at_most(k, b).unwrap()),
                 ..Rules::default()
             };
-            let mut gather = Gather::new(buckets, rules.clone(), 1 << 20).unwrap();
+            let mut gather = Gather::new(buckets.clone(), rules.clone(), 1 << 20).unwrap();
             let lag_length = BucketLength::from_micros(lag * SECOND).unwrap();
-            let mut live = Clocked::new(buckets, rules, lag_length, 1 << 20).unwrap();
+            let mut live = Clocked::new(buckets.clone(), rules, lag_length, 1 << 20).unwrap();
             let (mut now, mut closed) = (0, Vec::new());
             for (passed, offset, key, person) in arrivals {
                 now += passed;

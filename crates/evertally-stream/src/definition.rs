@@ -1,10 +1,10 @@
 //! What is counted, as a part of the noise's name.
 //!
 //! **Definition.** Everything outside the plan that decides which events count, in which step and
-//! for how much: the columns and their roles, the buckets of time, the clamp, the bound on persons,
-//! how ids are compared, and how steps are closed. [`Definition::encode`] writes it as fields
-//! ([`evertally::internals::noise_name::Fields`]), and [`evertally::PlanBuilder::definition`] puts it
-//! into the name of the noise.
+//! for how much: the columns and their roles, the buckets of time, how times are read, the clamp, the
+//! bound on persons, how ids are compared, and how steps are closed. [`Definition::encode`] writes it
+//! as fields ([`evertally::internals::noise_name::Fields`]), and
+//! [`evertally::PlanBuilder::definition`] puts it into the name of the noise.
 //!
 //! **Guarantee.** Two definitions under which the same rows could count differently have different
 //! encodings, so that their noise under one key is independent. Faces that count the same thing in
@@ -19,6 +19,7 @@ use evertally::internals::noise_name::{Fields, Value};
 
 use crate::amount::Clamp;
 use crate::buckets::BucketLength;
+use crate::calendar::Calendar;
 
 const MAGIC: [u8; 4] = *b"EVND";
 const VERSION: u8 = 2;
@@ -72,6 +73,15 @@ pub enum Precedence {
     TimeWithinStep,
 }
 
+/// How the times of events are read.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Reading<'a> {
+    /// The zone of times without an offset; `None` for UTC.
+    pub zone: Option<&'a str>,
+    /// The format of times; `None` for the usual forms.
+    pub format: Option<&'a str>,
+}
+
 /// Everything outside the plan that decides what is counted.
 ///
 /// ```
@@ -90,8 +100,13 @@ pub struct Definition<'a> {
     /// The columns.
     pub columns: Columns<'a>,
     /// The start of the first bucket, in microseconds since 1970, and the length of every bucket.
-    /// `None` if a row is a step.
+    /// `None` if a row is a step, and if buckets follow a calendar.
     pub buckets: Option<(i64, BucketLength)>,
+    /// The calendar that buckets follow. An unbounded stream has its steps until the year 9999 here,
+    /// whichever of them are released.
+    pub calendar: Option<&'a Calendar>,
+    /// How times are read.
+    pub reading: Reading<'a>,
     /// How steps are closed.
     pub closing: Closing,
     /// The range that values are clamped to.
@@ -135,6 +150,21 @@ impl Definition<'_> {
                 }),
             );
         }
+        if let Some(calendar) = self.calendar {
+            let (is_months, count) = calendar.every().in_basic_units();
+            let start = calendar.start_of(0).unwrap_or_default();
+            let unit = Value::new().signed(start).code(u8::from(is_months)).integer(count);
+            // The zone's rules may change: its name does not say where the boundaries are.
+            fields.put(7, unit.text(calendar.zone().name()).raw(&calendar.digest()));
+        }
+        if self.reading != Reading::default() {
+            let Reading { zone, format } = self.reading;
+            let texts = [zone, format].into_iter().fold(Value::new(), |value, text| match text {
+                Some(text) => value.code(1).text(text),
+                None => value.code(0),
+            });
+            fields.put(8, texts);
+        }
         fields.into_bytes()
     }
 }
@@ -157,6 +187,31 @@ fn closing(closing: Closing) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::length::StepLength;
+    use crate::zone::Zone;
+    use std::sync::LazyLock;
+
+    fn calendar(zone: &str, length: &str, from: &str, steps: u64) -> Calendar {
+        let StepLength::Calendar(length) = StepLength::parse(length, true).unwrap() else {
+            panic!("{length} is fixed")
+        };
+        let from = crate::time::parse(from).unwrap();
+        Calendar::new(&Zone::named(zone).unwrap(), length, from, Some(steps)).unwrap()
+    }
+
+    /// Calendars that count differently.
+    static CALENDARS: LazyLock<Vec<Calendar>> = LazyLock::new(|| {
+        let winter = "2026-01-01T00:00:00+01:00";
+        vec![
+            calendar("UTC", "1d", "1970-01-01", 3),
+            calendar("UTC", "1mo", "1970-01-01", 3),
+            calendar("UTC", "2mo", "1970-01-01", 3),
+            calendar("UTC", "1mo", "1970-02-01", 3),
+            calendar("UTC", "1mo", "1970-01-01", 4),
+            calendar("Europe/Zurich", "1mo", winter, 3),
+            calendar("Europe/Paris", "1mo", winter, 3),
+        ]
+    });
 
     fn every(text: &str) -> BucketLength {
         text.parse().unwrap()
@@ -183,6 +238,7 @@ mod tests {
         let bounded = |bound, precedence| Definition { columns: person, bound, precedence, ..timed };
         let ids = Columns { id: Some("i"), ..person };
         let identified = |bound, precedence| Definition { columns: ids, bound, precedence, ..timed };
+        let reading = |zone, format| Definition { reading: Reading { zone, format }, ..timed };
         vec![
             Definition::default(),
             timed,
@@ -213,7 +269,31 @@ mod tests {
             identified(None, Precedence::TimeWithinStep),
             identified(Some((1, 1)), Precedence::TimeWithinStep),
             identified(Some((1, 1)), Precedence::Time),
+            reading(Some("Europe/Zurich"), None),
+            reading(Some("Europe/Paris"), None),
+            reading(None, Some("Europe/Paris")),
+            reading(None, Some("%F")),
+            reading(Some("Europe/Paris"), Some("%F")),
         ]
+        .into_iter()
+        .chain(CALENDARS.iter().map(move |calendar| Definition {
+            buckets: None,
+            calendar: Some(calendar),
+            ..timed
+        }))
+        .collect()
+    }
+
+    /// A quarter is three months, and the noise of a count is the same in any words.
+    #[test]
+    fn equal_calendars_have_equal_encodings() {
+        for (one, other) in [("1q", "3mo"), ("1y", "12mo"), ("1w", "7d")] {
+            let [one, other] =
+                [one, other].map(|length| calendar("Europe/Zurich", length, "2026-01-01T00:00:00+01:00", 3));
+            let encoded =
+                |calendar| Definition { buckets: None, calendar: Some(calendar), ..timed() }.encode();
+            assert_eq!(encoded(&one), encoded(&other));
+        }
     }
 
     #[test]
@@ -251,12 +331,23 @@ mod tests {
             clamp: Some(Clamp::new(-1.0, 2.5).unwrap()),
             bound: Some((4, 7)),
             precedence: Precedence::TimeWithinStep,
+            ..Definition::default()
         };
         let digest = blake3::hash(&definition.encode());
         assert_eq!((definition.encode().len(), &digest.to_hex()[..16]), FROZEN[0]);
         let digest = blake3::hash(&Definition::default().encode());
         assert_eq!((Definition::default().encode().len(), &digest.to_hex()[..16]), FROZEN[1]);
+        let months = calendar("Europe/Zurich", "1mo", "2026-01-01T00:00:00+01:00", 12);
+        let definition = Definition {
+            buckets: None,
+            calendar: Some(&months),
+            reading: Reading { zone: Some("Europe/Zurich"), format: Some("%d/%m/%Y") },
+            ..timed()
+        };
+        let digest = blake3::hash(&definition.encode());
+        assert_eq!((definition.encode().len(), &digest.to_hex()[..16]), FROZEN[2]);
     }
 
-    const FROZEN: [(usize, &str); 2] = [(172, "7c9ee2d14704cccd"), (29, "4b8bdf83165be980")];
+    const FROZEN: [(usize, &str); 3] =
+        [(172, "7c9ee2d14704cccd"), (29, "4b8bdf83165be980"), (165, "adc0976bb4c339fd")];
 }

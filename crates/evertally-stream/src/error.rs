@@ -1,5 +1,6 @@
 //! Errors as values with a class, as in the library.
 
+use crate::length::CalendarUnit;
 use evertally::ErrorClass;
 
 /// What went wrong. Messages may repeat a parameter or a name that did not fit; they never carry a
@@ -15,6 +16,14 @@ pub enum Error {
     OutsideRange {
         /// On which side it fell.
         side: Side,
+    },
+    /// Steps of the calendar cannot begin at a time that is not the start of their unit.
+    #[error("the time is not the start of a {unit}: use {earlier}")]
+    NotAStart {
+        /// The unit of the steps.
+        unit: CalendarUnit,
+        /// The last date before the time on which such a unit starts.
+        earlier: String,
     },
     /// A value that is not a finite number.
     #[error("the value is not a finite number")]

@@ -252,7 +252,7 @@ mod tests {
                 limits: bounded.then(|| Participation::at_most(k, b).unwrap()),
                 ..Rules::default()
             };
-            let mut gather = Gather::new(buckets, rules.clone(), 1 << 20).unwrap();
+            let mut gather = Gather::new(buckets.clone(), rules.clone(), 1 << 20).unwrap();
             let mut follow = Follow::new(buckets, rules);
             let mut followed = Vec::new();
             for (time, key, person) in events {

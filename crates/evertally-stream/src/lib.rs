@@ -1,9 +1,10 @@
 //! Events to closed steps.
 //!
 //! A raw event has a time and perhaps a key, a person, an id and a value. This crate decides which
-//! step an event belongs to ([`Buckets`]), which key it counts for ([`KeySet`]), how much of it
-//! counts ([`Clamp`]) and whether it counts at all ([`Admission`]). The result is a [`ClosedStep`]:
-//! exact totals that a mechanism may add noise to, and that never change again.
+//! step an event belongs to ([`Buckets`], of a fixed length or by a [`Calendar`]), which key it counts
+//! for ([`KeySet`]), how much of it counts ([`Clamp`]) and whether it counts at all ([`Admission`]).
+//! The result is a [`ClosedStep`]: exact totals that a mechanism may add noise to, and that never
+//! change again.
 //!
 //! [`Gather`] takes events in any order and closes every step at the end. [`Follow`] holds one open
 //! bucket and closes it as soon as an event has moved past it. [`Clocked`] holds the buckets that a
@@ -25,6 +26,7 @@
 pub mod admission;
 mod amount;
 mod buckets;
+mod calendar;
 mod clocked;
 mod closed;
 mod contest;
@@ -34,24 +36,29 @@ mod error;
 mod follow;
 mod gather;
 mod keys;
+mod length;
 mod names;
 mod participants;
 mod rows;
 mod rules;
 pub mod time;
+mod zone;
 
 pub use admission::{Admission, IdStore, Outcome, PersonStore};
 pub use amount::{Amount, Clamp};
 pub use buckets::{BucketLength, Buckets};
+pub use calendar::Calendar;
 pub use clocked::Clocked;
 pub use closed::{ClosedStep, ClosedSteps};
 pub use contribution::{ContributionBound, KnownIds, admit_step};
-pub use definition::{Closing, Columns, Definition, Precedence};
+pub use definition::{Closing, Columns, Definition, Precedence, Reading};
 pub use error::{Error, Result, Side};
 pub use follow::{Follow, PushAnswer};
 pub use gather::{Gather, GatheredSteps};
 pub use keys::{KeySet, OTHER};
+pub use length::{CalendarLength, CalendarUnit, StepLength};
 pub use names::given_name;
 pub use participants::Participants;
 pub use rows::Rows;
 pub use rules::{Event, Rules};
+pub use zone::Zone;

@@ -1,6 +1,7 @@
 //! One cell, and the types that it can be read as.
 
-use evertally_stream::{given_name, time};
+use evertally_stream::given_name;
+use evertally_stream::time::{self, TimeReader};
 use std::borrow::Cow;
 
 /// A cell as its format gave it. No `Debug`: cells are private.
@@ -15,8 +16,10 @@ pub(crate) enum Cell {
     /// A boolean, or a literal of JSON that is neither a string nor an integer: a decimal, an array or
     /// an object.
     Literal(String),
-    /// Microseconds since 1970, from a format that has times of its own.
+    /// Microseconds since 1970 in UTC, from a format that has times of its own.
     Time(i64),
+    /// Microseconds since 1970 in local time: a date, or a time without a zone.
+    LocalTime(i64),
 }
 
 /// What a value may look like, for messages.
@@ -42,7 +45,7 @@ impl Cell {
         match self {
             Self::Text(text) => given_name(Some(text)).map(Cow::Borrowed),
             Self::Integer(number) => Some(Cow::Owned(number.to_string())),
-            Self::Missing | Self::Decimal(_) | Self::Literal(_) | Self::Time(_) => None,
+            Self::Missing | Self::Decimal(_) | Self::Literal(_) | Self::Time(_) | Self::LocalTime(_) => None,
         }
     }
 
@@ -67,16 +70,22 @@ impl Cell {
             Self::Time(micros) => {
                 Some(Cow::Owned(time::format(*micros).unwrap_or_else(|| micros.to_string())))
             }
+            Self::LocalTime(micros) => {
+                let text = time::format(*micros).unwrap_or_else(|| micros.to_string());
+                Some(Cow::Owned(text.trim_end_matches('Z').to_owned()))
+            }
         }
     }
 
-    /// The cell as a time in microseconds. An integer is Unix seconds.
-    pub(crate) fn as_time(&self) -> Option<i64> {
+    /// The cell as a time in microseconds. A number is Unix time, unless the reader has a format.
+    pub(crate) fn as_time(&self, reader: &TimeReader) -> Option<i64> {
         match self {
-            Self::Text(text) | Self::Literal(text) => time::parse(text),
-            Self::Integer(seconds) => time::from_unix_seconds(*seconds),
+            Self::Text(text) | Self::Literal(text) => reader.parse(text),
+            Self::Integer(number) => reader.parse_integer(*number),
+            Self::Decimal(number) => reader.parse_decimal(*number),
             Self::Time(micros) => Some(*micros),
-            Self::Missing | Self::Decimal(_) => None,
+            Self::LocalTime(micros) => reader.local(*micros),
+            Self::Missing => None,
         }
     }
 
@@ -86,7 +95,7 @@ impl Cell {
             Self::Text(text) | Self::Literal(text) => parse_value(text.trim()),
             Self::Integer(number) => Some(integer_to_f64(*number)),
             Self::Decimal(number) => Some(*number).filter(|number| number.is_finite()),
-            Self::Missing | Self::Time(_) => None,
+            Self::Missing | Self::Time(_) | Self::LocalTime(_) => None,
         }
     }
 }

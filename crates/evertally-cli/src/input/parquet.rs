@@ -243,17 +243,20 @@ fn integer_cell(descriptor: &ColumnDescPtr) -> impl Fn(i64) -> Option<Cell> + us
         Unsigned32,
         Unsigned64,
         Day,
-        Time { multiply: i64, divide: i64 },
+        Time { multiply: i64, divide: i64, is_local: bool },
         Decimal { scale: i32 },
     }
     let meaning = match (descriptor.logical_type_ref(), descriptor.converted_type()) {
-        (Some(LogicalType::Timestamp(kind)), _) => match kind.unit {
-            TimeUnit::MILLIS => Meaning::Time { multiply: 1_000, divide: 1 },
-            TimeUnit::MICROS => Meaning::Time { multiply: 1, divide: 1 },
-            TimeUnit::NANOS => Meaning::Time { multiply: 1, divide: 1_000 },
-        },
-        (_, ConvertedType::TIMESTAMP_MILLIS) => Meaning::Time { multiply: 1_000, divide: 1 },
-        (_, ConvertedType::TIMESTAMP_MICROS) => Meaning::Time { multiply: 1, divide: 1 },
+        (Some(LogicalType::Timestamp(kind)), _) => {
+            let (multiply, divide) = match kind.unit {
+                TimeUnit::MILLIS => (1_000, 1),
+                TimeUnit::MICROS => (1, 1),
+                TimeUnit::NANOS => (1, 1_000),
+            };
+            Meaning::Time { multiply, divide, is_local: !kind.is_adjusted_to_u_t_c }
+        }
+        (_, ConvertedType::TIMESTAMP_MILLIS) => Meaning::Time { multiply: 1_000, divide: 1, is_local: false },
+        (_, ConvertedType::TIMESTAMP_MICROS) => Meaning::Time { multiply: 1, divide: 1, is_local: false },
         (_, ConvertedType::DATE) => Meaning::Day,
         (_, ConvertedType::DECIMAL) => Meaning::Decimal { scale: descriptor.type_scale() },
         (_, ConvertedType::UINT_32) => Meaning::Unsigned32,
@@ -265,9 +268,10 @@ fn integer_cell(descriptor: &ColumnDescPtr) -> impl Fn(i64) -> Option<Cell> + us
         Meaning::Unsigned32 => Some(Cell::Integer(i64::from(value as u32))),
         // A number outside i64 keeps its digits, so that the check of values sees and refuses it.
         Meaning::Unsigned64 => Some(Cell::Text((value as u64).to_string())),
-        Meaning::Day => value.checked_mul(MICROS_PER_DAY).map(Cell::Time),
-        Meaning::Time { multiply, divide } => {
-            value.checked_mul(multiply).map(|scaled| Cell::Time(scaled.div_euclid(divide)))
+        Meaning::Day => value.checked_mul(MICROS_PER_DAY).map(Cell::LocalTime),
+        Meaning::Time { multiply, divide, is_local } => {
+            let micros = value.checked_mul(multiply)?.div_euclid(divide);
+            Some(if is_local { Cell::LocalTime(micros) } else { Cell::Time(micros) })
         }
         Meaning::Decimal { scale } => Some(Cell::Decimal(value as f64 / 10_f64.powi(scale))),
     }

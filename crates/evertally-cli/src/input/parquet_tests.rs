@@ -1,6 +1,8 @@
 //! Parquet as other programs write it: every kind of time, text, number and absence.
 
 use super::*;
+use evertally_stream::Zone;
+use evertally_stream::time::TimeReader;
 
 /// One second after 5 January 2026, midnight.
 const MOMENT: i64 = 1_767_571_201;
@@ -31,12 +33,55 @@ fn rows_of(bytes: Vec<u8>, names: &[&str]) -> Result<Vec<Row>> {
 fn every_kind_of_time_is_the_same_moment() {
     let rows = rows(&["millis", "micros", "nanos", "old", "seconds", "day"]).unwrap();
     assert_eq!(rows.iter().map(|row| row.line).collect::<Vec<_>>(), [1, 2, 3, 4]);
+    let times = TimeReader::default();
     for row in &rows {
         for cell in &row.cells[..5] {
-            assert_eq!(cell.as_time(), Some(MOMENT * 1_000_000));
+            assert_eq!(cell.as_time(&times), Some(MOMENT * 1_000_000));
         }
-        assert_eq!(row.cells[5].as_time(), Some((MOMENT - 1) * 1_000_000));
+        assert_eq!(row.cells[5].as_time(&times), Some((MOMENT - 1) * 1_000_000));
     }
+}
+
+/// Pandas writes times without a zone with this flag.
+#[test]
+fn times_without_a_zone_are_local_ones_and_floats_are_unix_times() {
+    use parquet::data_type::{DoubleType, Int32Type, Int64Type};
+    use parquet::file::writer::SerializedFileWriter;
+    use parquet::schema::parser::parse_message_type;
+    let schema = "message events {
+        required int64 local (TIMESTAMP(MILLIS,false)); required int64 instant (TIMESTAMP(NANOS,true));
+        required int32 day (DATE); required double seconds; required int64 millis; }";
+    let mut bytes = Vec::new();
+    let schema = parse_message_type(schema).unwrap().into();
+    let mut writer = SerializedFileWriter::new(&mut bytes, schema, Default::default()).unwrap();
+    let mut group = writer.next_row_group().unwrap();
+    let long = |group: &mut parquet::file::writer::SerializedRowGroupWriter<'_, _>, value: i64| {
+        let mut column = group.next_column().unwrap().unwrap();
+        column.typed::<Int64Type>().write_batch(&[value], None, None).unwrap();
+        column.close().unwrap();
+    };
+    long(&mut group, (MOMENT + 3600) * 1_000);
+    long(&mut group, MOMENT * 1_000_000_000);
+    let mut column = group.next_column().unwrap().unwrap();
+    column.typed::<Int32Type>().write_batch(&[20_458], None, None).unwrap();
+    column.close().unwrap();
+    let mut column = group.next_column().unwrap().unwrap();
+    column.typed::<DoubleType>().write_batch(&[MOMENT as f64 + 0.1], None, None).unwrap();
+    column.close().unwrap();
+    long(&mut group, MOMENT * 1_000);
+    group.close().unwrap();
+    writer.close().unwrap();
+    let row = &rows_of(bytes, &["local", "instant", "day", "seconds", "millis"]).unwrap()[0];
+    let read = |times: &TimeReader| row.cells.iter().map(|cell| cell.as_time(times)).collect::<Vec<_>>();
+    let [moment, hour] = [MOMENT * 1_000_000, 3_600_000_000];
+    let zurich = TimeReader::new(Zone::named("Europe/Zurich"), None).unwrap();
+    let common = [Some(moment + 100_000), Some(moment)];
+    let midnight = moment - 1_000_000;
+    assert_eq!(read(&zurich)[..3], [Some(moment), Some(moment), Some(midnight - hour)]);
+    assert_eq!(read(&zurich)[3..], common);
+    assert_eq!(read(&TimeReader::default())[..3], [Some(moment + hour), Some(moment), Some(midnight)]);
+    assert_eq!(read(&TimeReader::default())[3..], common);
+    assert_eq!(row.cells[0].as_shown().as_deref(), Some("2026-01-05T01:00:01"));
 }
 
 #[test]

@@ -3,7 +3,6 @@
 use super::{Destination, Estimate, Header, ReleaseWriter, ReleasedRow, Shape};
 use crate::error::{CliError, Result};
 use csv::{Writer, WriterBuilder};
-use evertally_stream::time;
 use std::io::Write;
 
 pub(crate) struct CsvReleases {
@@ -32,11 +31,10 @@ impl CsvReleases {
 
 impl ReleaseWriter for CsvReleases {
     fn write(&mut self, row: &ReleasedRow<'_>) -> Result<()> {
-        let start = row.start.map(|start| time::format(start).unwrap_or_default());
         let numbers = row.estimate.numbers().map(|number| number.to_string());
         let step = row.step.to_string();
         let cells = std::iter::once(step.as_str())
-            .chain(start.as_deref())
+            .chain(row.start.map(|start| start.text))
             .chain(row.key)
             .chain(numbers.iter().map(String::as_str));
         let written = self.writer.write_record(cells);

@@ -22,7 +22,6 @@ pub(crate) use npy_stream::{Element, NpyStream};
 
 use crate::error::{CliError, Result};
 use clap::ValueEnum;
-use evertally_stream::time;
 use serde::{Serialize, Serializer};
 use std::path::Path;
 
@@ -107,9 +106,9 @@ impl Estimate {
 pub(crate) struct ReleasedRow<'a> {
     /// The step, counted from zero.
     pub(crate) step: u64,
-    /// The start of its bucket in microseconds since 1970, in a timed table.
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "as_time")]
-    pub(crate) start: Option<i64>,
+    /// The start of its bucket, in a timed table.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) start: Option<Start<'a>>,
     /// Its key, in a keyed table.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) key: Option<&'a str>,
@@ -117,10 +116,19 @@ pub(crate) struct ReleasedRow<'a> {
     pub(crate) estimate: Estimate,
 }
 
-/// Serialises a start as text.
-#[expect(clippy::ref_option, reason = "serde calls it so")]
-fn as_time<S: Serializer>(start: &Option<i64>, serializer: S) -> std::result::Result<S::Ok, S::Error> {
-    start.and_then(time::format).serialize(serializer)
+/// The start of a bucket. Parquet has times of its own, and all other formats have the text.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Start<'a> {
+    /// In microseconds since 1970.
+    pub(crate) micros: i64,
+    /// As it is shown.
+    pub(crate) text: &'a str,
+}
+
+impl Serialize for Start<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        self.text.serialize(serializer)
+    }
 }
 
 /// A table of releases that is being written.

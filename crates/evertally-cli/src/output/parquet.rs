@@ -90,7 +90,7 @@ impl ReleaseWriter for ParquetReleases {
         // Horizons end at 2^60, so every step fits the signed column that other programs read most
         // easily.
         self.held.steps.push(i64::try_from(row.step).unwrap_or(i64::MAX));
-        self.held.starts.push(row.start.unwrap_or_default());
+        self.held.starts.push(row.start.map_or(0, |start| start.micros));
         self.held.keys.push(ByteArray::from(row.key.unwrap_or_default()));
         for (column, number) in self.held.numbers.iter_mut().zip(row.estimate.numbers()) {
             column.push(number);

@@ -1,5 +1,6 @@
 //! Axes with ticks at round numbers, dates or powers of ten, and labels that read well.
 
+use evertally_stream::Zone;
 use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
@@ -57,9 +58,12 @@ impl Axis {
         Self { lo, hi, logarithmic: true, ticks }
     }
 
-    /// Times in microseconds since 1970, ticks at whole minutes, hours, days, months or years of UTC.
-    pub(crate) fn time(lo: f64, hi: f64, count: usize) -> Self {
-        let (lo, hi) = widened(lo, hi);
+    /// Times in microseconds since 1970, ticks at whole minutes, hours, days, months or years of a zone.
+    pub(crate) fn time(lo: f64, hi: f64, count: usize, zone: &Zone) -> Self {
+        let (first, last) = widened(lo, hi);
+        // Ticks are chosen by what the clocks show, and drawn where they show it.
+        let local = |time: f64| zone.local_micros(time as i64).map_or(time, |local| local as f64);
+        let (lo, hi) = if zone.is_utc() { (first, last) } else { (local(first), local(last)) };
         let wanted = (hi - lo) / MICROS_A_SECOND / count as f64;
         const STEPS: [f64; 16] = [
             1.0,
@@ -83,7 +87,14 @@ impl Axis {
             Some(step) => even_ticks(lo, hi, step),
             None => month_ticks(lo, hi, (wanted / (30.44 * DAY)).ceil() as i32),
         };
-        Self { lo, hi, logarithmic: false, ticks }
+        let ticks = if zone.is_utc() {
+            ticks
+        } else {
+            let placed =
+                |(tick, label): (f64, String)| Some((zone.instant_of_local(tick as i64)? as f64, label));
+            ticks.into_iter().filter_map(placed).collect()
+        };
+        Self { lo: first, hi: last, logarithmic: false, ticks }
     }
 }
 
@@ -231,16 +242,34 @@ mod tests {
 
     #[test]
     fn weeks_start_on_mondays_and_months_on_their_first() {
-        let from = 1_767_571_200e6;
-        assert_eq!(labels(&Axis::time(from, from + 15.0 * DAY * 1e6, 3)), ["5 Jan", "12 Jan", "19 Jan"]);
+        let (from, utc) = (1_767_571_200e6, Zone::utc());
         assert_eq!(
-            labels(&Axis::time(from, from + 100.0 * DAY * 1e6, 4)),
+            labels(&Axis::time(from, from + 15.0 * DAY * 1e6, 3, &utc)),
+            ["5 Jan", "12 Jan", "19 Jan"]
+        );
+        assert_eq!(
+            labels(&Axis::time(from, from + 100.0 * DAY * 1e6, 4, &utc)),
             ["Feb 2026", "Mar 2026", "Apr 2026"]
         );
         assert_eq!(
-            labels(&Axis::time(from, from + 3_600e6, 4)),
+            labels(&Axis::time(from, from + 3_600e6, 4, &utc)),
             ["00:00", "00:15", "00:30", "00:45", "01:00"]
         );
+    }
+
+    /// In New York, months start five hours after those of UTC: a tick at midnight UTC would be before
+    /// the axis.
+    #[test]
+    fn ticks_are_at_local_midnight() {
+        for name in ["America/New_York", "Europe/Zurich", "UTC"] {
+            let zone = Zone::named(name).unwrap();
+            let start = |local: f64| zone.instant_of_local(local as i64).unwrap() as f64;
+            let (first, last) = (start(1_767_225_600e6), start(1_796_083_200e6));
+            let axis = Axis::time(first, last, 9, &zone);
+            assert_eq!(labels(&axis)[..3], ["Jan 2026", "Mar 2026", "May 2026"], "{name}");
+            assert_eq!(axis.ticks[0].0, first);
+            assert_eq!((axis.lo, axis.hi), (first, last));
+        }
     }
 
     #[test]

@@ -4,6 +4,7 @@ use super::axis::Axis;
 use super::frame::{Sample, head, legend_row, mesh, panel};
 use super::{Area, Backend, Chart, Drawn, FAINT_INK, INK, Scale, WARNING, colour};
 use crate::output::Estimate;
+use evertally_stream::Zone;
 use plotters::prelude::*;
 
 /// A picture with more panels is unreadable. The file has all groups.
@@ -24,7 +25,8 @@ pub(crate) struct EstimateChart {
     pub(crate) title: String,
     /// Budget and mechanism.
     pub(crate) subtitle: String,
-    pub(crate) timed: bool,
+    /// The zone of the time axis, if steps have times.
+    pub(crate) times: Option<Zone>,
     /// Panels with their names; a single total has no name.
     pub(crate) panels: Vec<(Option<String>, Vec<Point>)>,
 }
@@ -127,8 +129,10 @@ impl EstimateChart {
         let last = points.last().map_or(1.0, |point| point.x);
         let (columns, rows) = self.grid();
         let (across, up) = (if columns == 1 { 9 } else { 5 }, if rows == 1 { 7 } else { 4 });
-        let x_axis =
-            if self.timed { Axis::time(first, last, across) } else { Axis::linear(first, last, across) };
+        let x_axis = match &self.times {
+            Some(zone) => Axis::time(first, last, across, zone),
+            None => Axis::linear(first, last, across),
+        };
         let ends = points.iter().flat_map(|point| {
             let Estimate { lower, upper, .. } = point.estimate;
             [lower, upper, point.truth_not_private.unwrap_or(upper)]

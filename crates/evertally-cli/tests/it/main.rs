@@ -8,6 +8,7 @@ mod audit;
 mod bad_input;
 mod bounds;
 mod budget;
+mod calendar;
 mod canaries;
 mod common;
 mod completions;

@@ -5,7 +5,7 @@ use super::task::Task;
 use crate::error::{CliError, Result, shown};
 use crate::input::{Cell, EXPECTED_VALUE, Row, RowReader, expected, place};
 use crate::manners::warn;
-use evertally_stream::{Error as StreamError, Event, Outcome, time};
+use evertally_stream::{Error as StreamError, Event, Outcome};
 
 /// Refuses an input whose keys, persons or ids are in a column that cannot hold names. The types of
 /// columns are public, so this is decided before a row is read.
@@ -49,7 +49,7 @@ impl<'a> EventRow<'a> {
         let mut event = Event::default();
         let mut cells = self.row.cells.iter_mut();
         if let (Some(column), Some(cell)) = (&task.args.time, cells.next()) {
-            event.time = cell.as_time().ok_or_else(|| expected(&place(column), time::EXPECTED, cell))?;
+            event.time = cell.as_time(&task.times).ok_or_else(|| bad_time(task, &place(column), cell))?;
         }
         if let Some(column) = &task.args.value {
             let cell = cells.next();
@@ -79,8 +79,7 @@ impl<'a> EventRow<'a> {
         let Some(buckets) = task.buckets().filter(|_| is_outside) else {
             return CliError::bad(format!("{place}: {error}"));
         };
-        let [from, to] =
-            [0, buckets.steps()].map(|step| time::format(buckets.start_of(step)).unwrap_or_default());
+        let [from, to] = [0, buckets.steps()].map(|step| task.show_time(buckets.start_of(step)));
         let remedy = "--outside drop leaves such events out";
         CliError::bad(format!("{place}: expected a time from {from} to before {to} ({remedy}), {error}"))
     }
@@ -92,6 +91,19 @@ impl<'a> EventRow<'a> {
             "{place}: expected a person (--unnamed drop leaves such events out), got nothing"
         ))
     }
+}
+
+/// The error for a cell that is no time.
+fn bad_time(task: &Task<'_>, place: &str, cell: &Cell) -> CliError {
+    let is_ambiguous = cell.as_shown().is_some_and(|text| task.times.is_ambiguous(&text));
+    let remedy = if is_ambiguous {
+        "; say which number is the day with --time-format %d/%m/%Y or --time-format %m/%d/%Y"
+    } else if task.times.format().is_none() {
+        "; --time-format reads others"
+    } else {
+        ""
+    };
+    expected(place, &format!("{}{remedy}", task.times.expected()), cell)
 }
 
 /// The events that did not count, as far as the operator may know. A kind that others may see while

@@ -1,14 +1,15 @@
 //! `evertally count`: events in, private running totals out.
 //!
-//! Data flow in one direction: [`options`] is what the user wrote, [`task`] is what it means,
-//! [`feed`] and [`live`] turn rows into closed steps, and [`release`] turns closed steps into
-//! estimates that are written and drawn. [`summary`] closes the run.
+//! Data flow in one direction: [`options`] is what the user wrote, [`task`] is what it means (with
+//! [`schedule`] for time), [`feed`] and [`live`] turn rows into closed steps, and [`release`] turns
+//! closed steps into estimates that are written and drawn. [`summary`] closes the run.
 
 mod events;
 mod feed;
 mod live;
 mod options;
 mod release;
+mod schedule;
 mod summary;
 mod task;
 #[cfg(test)]
@@ -26,8 +27,9 @@ use crate::{input, manners, output};
 use evertally_stream::Amount;
 use output::{Destination, OutputFormat};
 use release::{Input, Releaser, Start};
+use schedule::Steps;
 use std::path::Path;
-use task::{Steps, Task};
+use task::Task;
 
 pub(crate) fn run(args: &CountArgs) -> Result<()> {
     let written = [args.output.as_deref(), args.plot.as_deref()];
@@ -75,11 +77,13 @@ pub(crate) fn run(args: &CountArgs) -> Result<()> {
     let (followed, planned) = if args.follow { (planned, None) } else { (None, planned) };
     let releaser = if let Some(prepared) = followed {
         output::check_growing(args.output.as_deref(), existing)?;
-        let live = task.buckets().map(|buckets| live::clocked(&task, *buckets)).transpose()?.flatten();
+        let live = task.buckets().map(|buckets| live::clocked(&task, buckets.clone())).transpose()?.flatten();
         let mut releaser = Releaser::wait(&task, prepared, start, args.output.clone())?;
         match (task.buckets(), live) {
             (Some(_), Some(live)) => live::follow_by_clock(&task, live, reader, &mut releaser)?,
-            (Some(buckets), None) => feed::follow_events(&task, *buckets, reader.as_mut(), &mut releaser)?,
+            (Some(buckets), None) => {
+                feed::follow_events(&task, buckets.clone(), reader.as_mut(), &mut releaser)?;
+            }
             (None, _) => feed::follow_rows(&task, reader.as_mut(), &mut releaser)?,
         }
         releaser
@@ -88,7 +92,7 @@ pub(crate) fn run(args: &CountArgs) -> Result<()> {
         let known = if task.is_unbounded() { Input::SoFar } else { Input::Whole };
         match (&task.steps, planned) {
             (Steps::Buckets(buckets), Some(prepared)) => {
-                let gathered = feed::gather_events(&task, *buckets, reader.as_mut())?;
+                let gathered = feed::gather_events(&task, buckets.clone(), reader.as_mut())?;
                 let steps = |each: &mut dyn FnMut(&[Amount])| gathered.totals().for_each(&mut *each);
                 let mut releaser = Releaser::start(&task, prepared, start, &known(&steps), destination)?;
                 releaser.release_all(gathered)?;

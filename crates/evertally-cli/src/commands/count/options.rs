@@ -32,11 +32,30 @@ Examples:
     tail -f counts.csv | evertally count - --value cases \\
       --horizon unbounded --follow --epsilon 1 --delta 1e-6
 
+  Visits by calendar month in local time, for two years. Times in the
+  file are written like 31/12/2025 18:30:
+    evertally count visits.csv --time time --every 1mo \\
+      --from 2024-01-01 --to 2026-01-01 --timezone Europe/Zurich \\
+      --time-format \"%d/%m/%Y %H:%M\" --epsilon 1 --delta 1e-6
+
   Live events by the minute, without a known end. Each minute is
   released ten seconds after its end, even if nothing happened in it:
     tail -f visits.csv | evertally count - --time time --every 1m \\
       --from 2026-01-05 --horizon unbounded --follow --lag 10s \\
       --epsilon 1 --delta 1e-6
+
+A step of seconds, minutes or hours has a fixed length, and so has one of
+days or weeks. With --timezone, days, weeks, months, quarters and years
+are those of the calendar there: a day may have 23 or 25 hours. Months,
+quarters and years without --timezone are those of UTC.
+
+Times are recognised as 2026-01-05T08:30:00Z, 2026-01-05 08:30,
+2026/01/05 08:30, 05.01.2026 08:30 (with dots the day comes first),
+20260105T083000Z, dates alone, and Unix time in seconds, milliseconds,
+microseconds or nanoseconds. A time without an offset is in UTC, or in
+the zone of --timezone. There, a time that the clocks show twice is the
+first of the two, and one that they skip moves forward. All other forms
+need --time-format.
 
 What is public: the options, the declared range of time and the declared
 groups. The times of the first and last event, the groups that occur and
@@ -67,12 +86,15 @@ pub(crate) struct CountArgs {
     /// The column with the time of each event. Without it, each row is one step
     #[arg(long, value_name = "COLUMN", requires_all = ["every", "from"], help_heading = "Steps")]
     pub(super) time: Option<String>,
-    /// The length of a step: an integer with s, m, h, d or w, such as 1h
+    /// The length of a step: an integer with s, m (minutes), h, d, w, mo (months), q (quarters) or
+    /// y, such as 1h or 3mo
     #[arg(long, value_name = "LENGTH", requires = "time", help_heading = "Steps")]
     pub(super) every: Option<String>,
     /// The start of the first step, such as 2026-01-05 or 2026-01-05T06:00:00Z
     ///
-    /// It must be declared, because the time of the first event is private.
+    /// It must be declared, because the time of the first event is private. Steps of the calendar
+    /// start with a unit: months with the first day of a month, quarters in January, April, July or
+    /// October, and years in January. A year that starts in another month is 12mo.
     #[arg(long, value_name = "TIME", requires = "time", help_heading = "Steps")]
     pub(super) from: Option<String>,
     /// The number of steps, or unbounded for a stream with no known end. With --time, an unbounded
@@ -88,6 +110,24 @@ pub(crate) struct CountArgs {
     /// With --horizon unbounded: the end of the last step to release. The noise does not depend on it
     #[arg(long, value_name = "TIME", requires_all = ["time", "horizon"], help_heading = "Steps")]
     pub(super) until: Option<String>,
+    /// The time zone of days, weeks, months, quarters and years, and of times without an offset: a
+    /// name such as Europe/Zurich [default: UTC]
+    ///
+    /// Days then start at midnight there, and have 23 or 25 hours when clocks change. The time zone
+    /// database is part of the program.
+    #[arg(long, value_name = "NAME", requires = "time", help_heading = "Steps")]
+    pub(super) timezone: Option<String>,
+    /// With steps of weeks: the day on which they start, which --from must be [default: the day of
+    /// --from]
+    #[arg(long, value_name = "DAY", requires = "every", ignore_case = true, help_heading = "Steps")]
+    pub(super) week_starts: Option<DayOfWeek>,
+    /// The format of times in the file, if it is not one of those below, such as "%d/%m/%Y %H:%M"
+    ///
+    /// The letters are those of strptime: %Y year, %m month, %d day, %H hour, %M minute, %S second,
+    /// %.f fraction of a second, %b name of a month, %I with %p for twelve hours, %z offset. A time
+    /// that does not have this format is an error. --from, --to and --until keep the usual forms.
+    #[arg(long, value_name = "FORMAT", requires = "time", help_heading = "Steps")]
+    pub(super) time_format: Option<String>,
     /// What to do with an event outside the declared range of time
     #[arg(long, value_name = "ACTION", default_value = "refuse", help_heading = "Steps")]
     pub(super) outside: Outside,
@@ -197,6 +237,37 @@ pub(crate) struct CountArgs {
     pub(super) plot_truth_not_private: bool,
     #[command(flatten)]
     pub(super) force: ForceArgs,
+}
+
+/// A day of the week.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DayOfWeek {
+    #[value(alias = "mon")]
+    Monday,
+    #[value(alias = "tue")]
+    Tuesday,
+    #[value(alias = "wed")]
+    Wednesday,
+    #[value(alias = "thu")]
+    Thursday,
+    #[value(alias = "fri")]
+    Friday,
+    #[value(alias = "sat")]
+    Saturday,
+    #[value(alias = "sun")]
+    Sunday,
+}
+
+impl DayOfWeek {
+    pub(super) fn days_after_monday(self) -> u8 {
+        self as u8
+    }
+}
+
+impl std::fmt::Display for DayOfWeek {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{self:?}")
+    }
 }
 
 /// What happens to an event outside the declared range.

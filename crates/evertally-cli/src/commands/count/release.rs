@@ -1,19 +1,22 @@
 //! Turns closed steps into estimates, writes them and keeps them for the plot.
 
 use super::options::Unnamed;
+use super::schedule::Steps;
 use super::summary::Released;
-use super::task::{Steps, Task};
+use super::task::Task;
 use super::truth::TruthNotPrivate;
 use crate::budget_file::{BudgetReceipt, Charge};
 use crate::commands::shared::delta_in_words;
 use crate::error::{CliError, Result};
 use crate::mechanism::{Prepared, Running};
 use crate::noise_key::{EachStep, Key, Payment, Watch};
-use crate::output::{self, Destination, Existing, Header, OutputFormat, ReleaseWriter, ReleasedRow, Shape};
+use crate::output::{
+    self, Destination, Existing, Header, OutputFormat, ReleaseWriter, ReleasedRow, Shape, Start as RowStart,
+};
 use crate::plot::{EstimateChart, Point, Thinned};
 use crate::progress::Progress;
 use evertally::Workload;
-use evertally_stream::{Buckets, ClosedStep, KeySet, time};
+use evertally_stream::{Buckets, ClosedStep, KeySet, Zone};
 use std::path::{Path, PathBuf};
 
 /// The maximum number of steps that are released at a time. A long silence closes very many.
@@ -155,6 +158,7 @@ impl<'a> Releaser<'a> {
         let estimates = self.running.step(&closed.totals)?;
         let truths = self.truth.as_mut().map(|truth| truth.step(&closed.totals));
         let start = self.task.buckets().map(|buckets| buckets.start_of(closed.step));
+        let shown = start.map(|start| self.task.show_time(start)).unwrap_or_default();
         let names = self.task.keys.as_ref().map(KeySet::names);
         let Output::Writing(writer) = &mut self.output else {
             return Err(CliError::Failure("a step was released before its output was started".to_owned()));
@@ -164,7 +168,7 @@ impl<'a> Releaser<'a> {
         for (index, (estimate, curve)) in estimates.iter().zip(&mut self.curves).enumerate() {
             writer.write(&ReleasedRow {
                 step: closed.step,
-                start,
+                start: start.map(|micros| RowStart { micros, text: &shown }),
                 key: names.and_then(|names| names.get(index)).map(String::as_str),
                 estimate: *estimate,
             })?;
@@ -220,7 +224,7 @@ impl<'a> Releaser<'a> {
         let chart = EstimateChart {
             title: title(task),
             subtitle: subtitle(task, &self.mechanism),
-            timed: task.buckets().is_some(),
+            times: task.buckets().map(|_| task.times.zone().cloned().unwrap_or(Zone::utc())),
             panels: self.curves.iter().enumerate().map(panel).collect(),
         };
         Ok((chart, self.released))
@@ -261,10 +265,20 @@ fn describe(task: &Task<'_>, horizon: u64, header: &mut Header) {
     }
     match &task.steps {
         Steps::Buckets(buckets) => {
-            header.record("from", time::format(buckets.start_of(0)).unwrap_or_default());
+            header.record("from", task.show_time(buckets.start_of(0)));
             header.record("every", buckets.every().to_string());
+            if let Some(calendar) = buckets.calendar() {
+                let (unit, zone) = (calendar.every().unit(), calendar.zone().name());
+                header.record("calendar", format!("{unit}s of {zone}"));
+            }
+            if let Some(zone) = task.times.zone() {
+                header.record("timezone", zone.name());
+            }
+            if let Some(format) = task.times.format() {
+                header.record("time_format", format);
+            }
             if task.args.until.is_some() {
-                header.record("until", time::format(buckets.start_of(buckets.steps())).unwrap_or_default());
+                header.record("until", task.show_time(buckets.start_of(buckets.steps())));
             }
             if let Some(lag) = task.lag {
                 header.record("lag", lag.to_string());

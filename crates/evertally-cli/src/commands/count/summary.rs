@@ -4,9 +4,11 @@
 //! declared steps and groups, the budget, the error of the noise, and the names of files. It knows
 //! neither a true total nor the number of events.
 
-use super::task::{Steps, Task};
+use super::schedule::Steps;
+use super::task::Task;
 use crate::commands::shared::delta_in_words;
 use crate::plot::grouped;
+use evertally_stream::StepLength;
 use std::path::Path;
 
 /// What was released, apart from the releases.
@@ -46,13 +48,19 @@ fn steps_in_words(task: &Task<'_>, steps: u64) -> String {
     let plural = if steps == 1 { "" } else { "s" };
     match &task.steps {
         Steps::Rows(_) => format!("{number} row{plural}"),
-        Steps::Buckets(buckets) => match buckets.every().to_string().as_str() {
-            "1s" => format!("{number} second{plural}"),
-            "1m" => format!("{number} minute{plural}"),
-            "1h" => format!("{number} hour{plural}"),
-            "1d" => format!("{number} day{plural}"),
-            "1w" => format!("{number} week{plural}"),
-            every => format!("{number} step{plural} of {every}"),
+        Steps::Buckets(buckets) => match buckets.every() {
+            StepLength::Calendar(every) if every.count() == 1 => format!("{number} {}{plural}", every.unit()),
+            StepLength::Calendar(every) => {
+                format!("{number} step{plural} of {} {}s", every.count(), every.unit())
+            }
+            StepLength::Fixed(every) => match every.to_string().as_str() {
+                "1s" => format!("{number} second{plural}"),
+                "1m" => format!("{number} minute{plural}"),
+                "1h" => format!("{number} hour{plural}"),
+                "1d" => format!("{number} day{plural}"),
+                "1w" => format!("{number} week{plural}"),
+                every => format!("{number} step{plural} of {every}"),
+            },
         },
     }
 }
@@ -113,6 +121,23 @@ mod tests {
             summary_of("--time t --every 15m --from 2026-01-05 --horizon 1", &one),
             "1 step of 15m, ε = 0.2 and δ = 1e-6 per event, typical error ± 2.35"
         );
+    }
+
+    #[test]
+    fn calendar_steps_are_in_words() {
+        let words = |options: &str, steps| {
+            let released = Released { steps, rmse: None, last_error: None };
+            let summary = summary_of(&format!("--time t {options}"), &released);
+            summary.split(',').next().unwrap().to_owned()
+        };
+        let year = "--from 2026-01-01 --horizon 24";
+        assert_eq!(
+            words(&format!("--every 1mo {year} --group-by region --groups a,b,other"), 24),
+            "24 months × 3 values of region"
+        );
+        assert_eq!(words(&format!("--every 1q {year}"), 1), "1 quarter");
+        assert_eq!(words(&format!("--every 2y {year}"), 24), "24 steps of 2 years");
+        assert_eq!(words(&format!("--every 1d {year} --timezone Asia/Kathmandu"), 24), "24 days");
     }
 
     #[test]

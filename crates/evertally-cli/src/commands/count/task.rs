@@ -1,6 +1,7 @@
 //! The options, parsed and checked, with nothing left to decide.
 
 use super::options::{CountArgs, Unnamed};
+use super::schedule::{self, Steps};
 use crate::budget_file::{EVENT, PERSON};
 use crate::commands::shared::{participation, plan_spec};
 use crate::error::{CliError, Result, shown};
@@ -8,8 +9,10 @@ use crate::input::BYTE_ORDER_MARK;
 use crate::mechanism::Intervals;
 use evertally::post::PostProcess;
 use evertally::{Contribution, Horizon, Participation, PlanSpec, Shape, Workload};
+use evertally_stream::time::{self, TimeReader};
 use evertally_stream::{
-    BucketLength, Buckets, Clamp, Closing, Columns, Definition, KeySet, OTHER, Precedence, Rules, time,
+    BucketLength, Buckets, Clamp, Closing, Columns, Definition, KeySet, OTHER, Precedence, Reading, Rules,
+    StepLength, Zone,
 };
 use std::path::Path;
 
@@ -19,18 +22,12 @@ const DEFAULT_MEMORY_LIMIT: u64 = 4 << 30;
 /// Stands for the number of rows until they are counted. No stream has this horizon.
 const NOT_DECLARED: Horizon = Horizon::Steps(0);
 
-/// What a step is.
-pub(super) enum Steps {
-    /// A bucket of time.
-    Buckets(Buckets),
-    /// A row. The number of rows is declared or public.
-    Rows(Option<u64>),
-}
-
 pub(super) struct Task<'a> {
     pub(super) args: &'a CountArgs,
     pub(super) source: String,
     pub(super) steps: Steps,
+    /// How the times of events are read, and in which zone times are shown.
+    pub(super) times: TimeReader,
     /// How far the clock is ahead of the bucket that it closes, if the clock closes buckets.
     pub(super) lag: Option<BucketLength>,
     /// What happens to events without a person, if persons are bounded.
@@ -46,7 +43,8 @@ pub(super) struct Task<'a> {
 
 impl<'a> Task<'a> {
     pub(super) fn from_args(args: &'a CountArgs) -> Result<Self> {
-        let steps = steps_of(args)?;
+        let times = schedule::time_reader(args)?;
+        let steps = schedule::steps_of(args, &times)?;
         let timed = matches!(steps, Steps::Buckets(_));
         let clamp = args.clamp.as_deref().map(parse_clamp).transpose()?;
         if timed && args.value.is_some() && clamp.is_none() {
@@ -81,6 +79,7 @@ impl<'a> Task<'a> {
             args,
             source: crate::error::name_of(&args.file),
             steps,
+            times,
             lag: args.lag.as_deref().map(parse_lag).transpose()?,
             unnamed: args.person.as_ref().map(|_| args.unnamed.unwrap_or(Unnamed::Drop)),
             clamp,
@@ -148,6 +147,12 @@ impl<'a> Task<'a> {
         }
     }
 
+    /// A time as it is shown: in the zone that was named, otherwise in UTC.
+    pub(super) fn show_time(&self, micros: i64) -> String {
+        let shown = self.times.zone().map_or_else(|| time::format(micros), |zone| zone.format(micros));
+        shown.unwrap_or_default()
+    }
+
     /// The range of what one protected unit may change in one step. Defaults to zero to one.
     ///
     /// A clamped event is present or not, so it changes its step by a value of the clamp. A clamped
@@ -179,7 +184,12 @@ impl<'a> Task<'a> {
                 person: self.args.person.as_deref(),
                 id: self.args.id.as_deref(),
             },
-            buckets: self.buckets().map(|buckets| (buckets.start_of(0), buckets.every())),
+            buckets: self.buckets().and_then(|buckets| match buckets.every() {
+                StepLength::Fixed(every) => Some((buckets.start_of(0), every)),
+                StepLength::Calendar(_) => None,
+            }),
+            calendar: self.buckets().and_then(Buckets::calendar),
+            reading: Reading { zone: self.times.zone().map(Zone::name), format: self.times.format() },
             closing: match (self.lag, self.args.follow) {
                 (Some(lag), _) => Closing::ByTheClock { lag_micros: lag.micros() },
                 (None, true) => Closing::ByLaterEvents,
@@ -235,84 +245,10 @@ fn post_processing(args: &CountArgs) -> PostProcess {
     post
 }
 
-fn steps_of(args: &CountArgs) -> Result<Steps> {
-    if args.horizon == Some(Horizon::Steps(0)) {
-        return Err(CliError::bad("--horizon: expected at least 1, got 0"));
-    }
-    let (Some(_), Some(every), Some(from)) = (&args.time, &args.every, &args.from) else {
-        if args.value.is_none() {
-            return Err(CliError::bad(
-                "expected --time COLUMN (rows are events) or --value COLUMN (rows are steps)",
-            ));
-        }
-        if args.follow && args.horizon.is_none() {
-            return Err(CliError::bad(
-                "--follow needs --horizon N or --horizon unbounded: the noise depends on how many steps there will be",
-            ));
-        }
-        return Ok(Steps::Rows(match args.horizon {
-            Some(Horizon::Steps(steps)) => Some(steps),
-            Some(Horizon::Unbounded) | None => None,
-        }));
-    };
-    let every: BucketLength =
-        every.parse().map_err(|error: evertally_stream::Error| CliError::bad(format!("--every: {error}")))?;
-    let from = option_time("--from", from)?;
-    let steps = match (args.horizon, &args.to, &args.until) {
-        (Some(Horizon::Steps(_)), _, Some(_)) => {
-            return Err(CliError::bad(
-                "--until is for --horizon unbounded: a declared number of steps is their end already",
-            ));
-        }
-        (Some(Horizon::Steps(steps)), _, _) => steps,
-        (Some(Horizon::Unbounded), _, Some(until)) => steps_until("--until", from, until, every)?,
-        (Some(Horizon::Unbounded), _, None) if args.lag.is_none() => {
-            return Err(CliError::bad(
-                "--horizon unbounded with --time needs --until TIME, or --follow with --lag LENGTH: otherwise the last event, which is private, would decide the last step",
-            ));
-        }
-        (Some(Horizon::Unbounded), _, None) => steps_until_the_last_year(from, every),
-        (None, Some(to), _) => steps_until("--to", from, to, every)?,
-        (None, None, _) => {
-            return Err(CliError::bad("--time needs --horizon N or --to TIME: the range must be declared"));
-        }
-    };
-    let buckets = Buckets::new(from, every, steps)?;
-    if time::format(buckets.start_of(steps)).is_none() {
-        return Err(CliError::bad("--horizon: expected a range that ends before the year 10000"));
-    }
-    Ok(Steps::Buckets(buckets))
-}
-
-/// The number of steps until the last time that can be represented.
-fn steps_until_the_last_year(from: i64, every: BucketLength) -> u64 {
-    let length = i128::from(time::last()) - i128::from(from);
-    u64::try_from(length / i128::from(every.micros())).unwrap_or_default().max(1)
-}
-
-fn option_time(option: &str, text: &str) -> Result<i64> {
-    time::parse(text)
-        .ok_or_else(|| CliError::bad(format!("{option}: expected {}, got {}", time::EXPECTED, shown(text))))
-}
-
 fn parse_lag(text: &str) -> Result<BucketLength> {
     text.parse().map_err(|_| {
         CliError::bad(format!("--lag: expected a length like 30s, 15m, 1h, 1d or 1w, got {}", shown(text)))
     })
-}
-
-fn steps_until(option: &str, from: i64, end: &str, every: BucketLength) -> Result<u64> {
-    let length = i128::from(option_time(option, end)?) - i128::from(from);
-    if length <= 0 {
-        return Err(CliError::bad(format!("{option}: expected a time after --from")));
-    }
-    if length % i128::from(every.micros()) != 0 {
-        return Err(CliError::bad(format!(
-            "{option}: expected an integer number of steps of {every} after --from"
-        )));
-    }
-    u64::try_from(length / i128::from(every.micros()))
-        .map_err(|_| CliError::bad(format!("{option}: the range is too long")))
 }
 
 pub(crate) fn parse_clamp(text: &str) -> Result<Clamp> {

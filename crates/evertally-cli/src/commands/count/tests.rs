@@ -37,9 +37,9 @@ struct Line {
 type Choices = &'static [&'static str];
 
 /// What is counted if rows are events.
-const OF_EVENTS: [Choices; 8] = [
+const OF_EVENTS: [Choices; 9] = [
     &["--time t", "--time u"],
-    &["--every 1h", "--every 2h", "--every 30m"],
+    &["--every 1h", "--every 2h", "--every 30m", "--every 1d"],
     &["--from 2026-01-05", "--from 2026-01-04T23:00:00Z"],
     &[
         "--horizon 8",
@@ -69,6 +69,14 @@ const OF_EVENTS: [Choices; 8] = [
         "--id i",
     ],
     &["", "--follow", "--follow --lag 1h", "--follow --lag 2h"],
+    &[
+        "",
+        "--timezone Asia/Kathmandu",
+        "--timezone Asia/Tokyo",
+        // The letter Z is taken literally here, so the times are local ones.
+        "--time-format %Y-%m-%dT%H:%M:%SZ",
+        "--timezone Asia/Tokyo --time-format %Y-%m-%dT%H:%M:%SZ",
+    ],
 ];
 
 /// What is counted if rows are steps.
@@ -140,7 +148,7 @@ fn run(file: &std::path::Path, typed: &Typed) -> Option<(evertally::NoiseName, C
     let args = Line::try_parse_from(words).ok()?.args;
     let task = Task::from_args(&args).ok()?;
     let mut reader = input::open(file, None, &task.columns(), false).ok()?;
-    let (horizon, steps) = match task.buckets().copied() {
+    let (horizon, steps) = match task.buckets().cloned() {
         Some(buckets) if task.lag.is_some() => {
             // All events are long past, and so is every step: nothing of them is left to count.
             let mut live = live::clocked(&task, buckets).ok()??;

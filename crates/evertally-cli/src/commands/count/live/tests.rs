@@ -57,7 +57,7 @@ fn released(options: &str, script: &[Next]) -> Vec<(i64, u64, f64)> {
             _ => NextRow::End,
         })
     };
-    let live = clocked(&task, *task.buckets().unwrap()).unwrap().unwrap();
+    let live = clocked(&task, task.buckets().unwrap().clone()).unwrap().unwrap();
     let left_out = LeftOut::while_following(&task);
     close_by_clock(live, EventRow::new(&task, "line"), left_out, &mut wait, &|| clock.get(), &mut |closed| {
         releases.extend(closed.map(|closed| (clock.get() / SECOND, closed.step, closed.totals[0].to_f64())));
