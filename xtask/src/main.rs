@@ -73,8 +73,8 @@ Trials:
                    bounds. Writes bench/regret.json and bench/regret.md
 
 Benchmarks, each of which writes bench/NAME.json and bench/NAME.md:
-  bench build      The README's first build from a fresh clone, compared with the one of 0.1, and the CPU
-                   time that the program takes to start
+  bench build      The README's first build from a fresh clone, compared with the one before it was made
+                   shorter, and the CPU time that the program takes to start
   bench gamma      The certified optimum, compared with jax_privacy and numpy
   bench noise      Square-root noise, compared with scipy
   bench stream     Streamed noise, compared with scipy, jax_privacy and tree aggregation

@@ -1,5 +1,5 @@
-//! `cargo xtask bench build`: compares the README's first build with the one of 0.1, in fresh clones
-//! on this machine, and measures the CPU time that the program takes to start.
+//! `cargo xtask bench build`: compares the README's first build with the one before it was made
+//! shorter, in fresh clones on this machine, and measures the CPU time that the program takes to start.
 //!
 //! Dependencies are downloaded before the clock starts. Both builds are of committed files, so
 //! changes that are not committed are not measured.
