@@ -159,12 +159,11 @@ impl Buckets {
     pub fn step_of(&self, time: i64) -> Result<u64> {
         let step = match &self.ends {
             Ends::Fixed { from, every } => {
-                let since = i128::from(time) - i128::from(*from);
-                if since < 0 {
+                if time < *from {
                     return Err(Error::OutsideRange { side: Side::Before });
                 }
-                // A step past 2^64 is past the range as well.
-                u64::try_from(since / i128::from(every.micros)).unwrap_or(u64::MAX)
+                // The distance of two times is below 2^64, even where it is no time itself.
+                time.abs_diff(*from) / every.micros.unsigned_abs()
             }
             Ends::Calendar(calendar) => match calendar.started_by(time) {
                 0 => return Err(Error::OutsideRange { side: Side::Before }),

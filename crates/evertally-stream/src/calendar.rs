@@ -20,7 +20,7 @@ use jiff::Timestamp;
 use jiff::civil::Date;
 
 use crate::error::{Error, Result};
-use crate::length::CalendarLength;
+use crate::length::{CalendarLength, CalendarUnit};
 use crate::time::days_before;
 use crate::zone::Zone;
 
@@ -64,6 +64,18 @@ impl PartialEq for Calendar {
 impl Eq for Calendar {}
 
 impl Calendar {
+    /// The first start of a unit at or after a time, if there is one before the year 9999.
+    pub(crate) fn next_start(zone: &Zone, unit: CalendarUnit, time: i64) -> Option<i64> {
+        let first = unit.start_before(zone.date_of(time)?);
+        // Weeks start on any day.
+        let unit = if unit == CalendarUnit::Week { CalendarUnit::Day } else { unit };
+        let every = CalendarLength::new(1, unit).ok()?;
+        // A date that never was starts with the next one, so the second start may be the first again.
+        (0..4)
+            .map_while(|number| zone.start_of(every.date_after(first, number)?))
+            .find(|start| *start >= time)
+    }
+
     /// Steps from a time on, which must be the start of a unit. There are fewer than `max_steps` if
     /// the year 9999 ends before.
     ///

@@ -63,6 +63,21 @@ impl Contest {
         self.rules.width()
     }
 
+    /// Whether any event may compete with another.
+    pub(crate) fn has_competition(&self) -> bool {
+        self.rules.limits.is_some() || self.rules.has_ids
+    }
+
+    /// The place of a key among the totals of a step.
+    pub(crate) fn place_of(&self, key: Option<&str>) -> usize {
+        self.rules.position(key)
+    }
+
+    /// What an event with this value counts for, if it counts.
+    pub(crate) fn amount_of(&self, value: Option<f64>) -> Result<Amount> {
+        self.rules.amount(&Event { value, ..Event::default() })
+    }
+
     /// Whether an event names nobody although persons are bounded. Then its step does not matter.
     pub(crate) fn is_unnamed(&self, event: &Event<'_>) -> bool {
         self.rules.limits.is_some() && given_name(event.person).is_none()

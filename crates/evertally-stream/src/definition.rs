@@ -24,6 +24,9 @@ use crate::calendar::Calendar;
 const MAGIC: [u8; 4] = *b"EVND";
 const VERSION: u8 = 2;
 
+/// The field of the filter. Smaller numbers are left for how events are bounded.
+const FILTER: u8 = 24;
+
 /// The columns that are read, by their roles.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Columns<'a> {
@@ -115,6 +118,8 @@ pub struct Definition<'a> {
     pub bound: Option<(u64, u64)>,
     /// Which events win. It is encoded only if persons are bounded or ids are compared.
     pub precedence: Precedence,
+    /// Which rows count, in a form that says the same in one way only; `None` if all do.
+    pub filter: Option<&'a str>,
 }
 
 impl Definition<'_> {
@@ -164,6 +169,9 @@ impl Definition<'_> {
                 None => value.code(0),
             });
             fields.put(8, texts);
+        }
+        if let Some(filter) = self.filter {
+            fields.put(FILTER, Value::new().text(filter));
         }
         fields.into_bytes()
     }
@@ -274,6 +282,9 @@ mod tests {
             reading(None, Some("Europe/Paris")),
             reading(None, Some("%F")),
             reading(Some("Europe/Paris"), Some("%F")),
+            Definition { filter: Some(""), ..timed },
+            Definition { filter: Some("\"n\" > 1"), ..timed },
+            Definition { filter: Some("\"n\" > 2"), ..timed },
         ]
         .into_iter()
         .chain(CALENDARS.iter().map(move |calendar| Definition {

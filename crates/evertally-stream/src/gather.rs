@@ -1,5 +1,7 @@
 //! Events in any order, gathered per step and key.
 
+mod bulk;
+
 use crate::admission::Outcome;
 use crate::amount::Amount;
 use crate::buckets::Buckets;

@@ -10,6 +10,7 @@
 use crate::error::{Error, Result};
 use crate::names::given_name;
 use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
 
 /// The key that takes every undeclared one.
 pub const OTHER: &str = "other";
@@ -18,7 +19,32 @@ pub const OTHER: &str = "other";
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeySet {
     names: Vec<String>,
-    index: HashMap<String, usize>,
+    index: HashMap<String, usize, BuildHasherDefault<ShortTexts>>,
+}
+
+/// A fast hash of short texts. Every event looks up a key, and the table holds declared keys only, so
+/// nobody who sends events can fill it with colliding ones.
+#[derive(Default)]
+struct ShortTexts(u64);
+
+impl Hasher for ShortTexts {
+    fn write(&mut self, bytes: &[u8]) {
+        const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
+        let mix = |state: u64, word: u64| {
+            let product = u128::from(state ^ word) * u128::from(FACTOR);
+            product as u64 ^ (product >> 64) as u64
+        };
+        let (words, rest) = bytes.as_chunks::<8>();
+        self.0 = words.iter().fold(self.0, |state, word| mix(state, u64::from_le_bytes(*word)));
+        let rest = rest.iter().fold(bytes.len() as u64, |word, byte| word << 8 | u64::from(*byte));
+        self.0 = mix(self.0.wrapping_add(FACTOR), rest);
+    }
+
+    fn write_u8(&mut self, _end_of_text: u8) {}
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
 }
 
 impl KeySet {
@@ -45,7 +71,7 @@ impl KeySet {
     /// [`evertally::Error::BadParameter`] without a key, for a blank one, and for one that is
     /// declared twice.
     pub fn stored(declared: impl IntoIterator<Item: Into<String>>) -> Result<Self> {
-        let mut set = Self { names: Vec::new(), index: HashMap::new() };
+        let mut set = Self { names: Vec::new(), index: HashMap::default() };
         let mut places = HashMap::new();
         for name in declared {
             let (name, number) = (name.into(), set.names.len());

@@ -47,6 +47,7 @@ mod plan;
 pub mod post;
 pub mod privacy;
 mod release;
+mod report;
 pub mod research;
 mod resolution;
 mod saved_form;
@@ -61,10 +62,11 @@ pub use noise::{NoiseKey, Progress};
 pub use noise_name::NoiseName;
 pub use noise_stream::NoiseStream;
 pub use objective::Objective;
-pub use plan::{Accuracy, Comparison, Milestone, Optimum, Plan, PlanBuilder};
+pub use plan::{Accuracy, Comparison, Milestone, Optimum, Plan, PlanBuilder, ReportAccuracy};
 pub use privacy::{
     Budget, BudgetSpec, Calibration, Contribution, Neighbours, Odometer, Participation, Spend, Unit,
 };
 pub use release::{Release, Rounding, Spread, Tail};
+pub use report::{Division, Report};
 pub use spec::{Arithmetic, Horizon, PlanSpec, Shape};
 pub use workload::Workload;

@@ -14,6 +14,8 @@ pub enum Objective {
     Mean,
     /// The squared error of the worst step.
     Worst,
+    /// The weighted error of a [`Report`](crate::Report), which the plan must have.
+    Report,
 }
 
 impl fmt::Display for Objective {
@@ -21,6 +23,7 @@ impl fmt::Display for Objective {
         f.write_str(match self {
             Self::Mean => "mean",
             Self::Worst => "worst",
+            Self::Report => "report",
         })
     }
 }
@@ -32,7 +35,8 @@ impl FromStr for Objective {
         match text {
             "mean" => Ok(Self::Mean),
             "worst" => Ok(Self::Worst),
-            _ => Err(Error::bad("objective", "mean or worst", format!("{text:?}"))),
+            "report" => Ok(Self::Report),
+            _ => Err(Error::bad("objective", "mean, worst or report", format!("{text:?}"))),
         }
     }
 }

@@ -18,6 +18,7 @@ mod builder;
 mod choice;
 mod compare;
 mod cost;
+mod covariance;
 mod exact;
 mod name;
 mod planner;
@@ -29,7 +30,7 @@ mod white;
 use std::fmt;
 use std::sync::Arc;
 
-pub use accuracy::Accuracy;
+pub use accuracy::{Accuracy, ReportAccuracy};
 pub use builder::PlanBuilder;
 pub use compare::{Comparison, Optimum};
 pub(crate) use exact::Exact;
@@ -42,6 +43,7 @@ use crate::noise_name::Naming;
 use crate::objective::Objective;
 use crate::privacy::{Budget, Contribution, Neighbours, Participation};
 use crate::release::{Release, Rounding, Spread};
+use crate::report::Report;
 use crate::resolution::Resolution;
 use crate::spec::{Arithmetic, Horizon, PlanSpec, Shape};
 use crate::workload::Workload;
@@ -74,6 +76,7 @@ struct Inner {
     neighbours: Neighbours,
     participation: Participation,
     objective: Objective,
+    report: Option<Report>,
     contribution: Contribution,
     shape: Arc<Shape>,
     /// The shape of the full plan, if this is a part of one.
@@ -177,6 +180,12 @@ impl Plan {
         self.inner.objective
     }
 
+    /// The sums that are read from the stream, if they were declared.
+    #[must_use]
+    pub fn report(&self) -> Option<&Report> {
+        self.inner.report.as_ref()
+    }
+
     /// How large one contribution may be.
     #[must_use]
     pub fn contribution(&self) -> Contribution {
@@ -211,6 +220,7 @@ impl Plan {
             neighbours: inner.neighbours,
             participation: inner.participation,
             objective: inner.objective,
+            report: inner.report.clone(),
             contribution: inner.contribution,
             shape: Shape::clone(shape),
             stream: inner.stream.clone(),

@@ -52,6 +52,14 @@ impl PostProcess {
         self
     }
 
+    /// The same without the running maximum, for values that are no running totals.
+    #[must_use]
+    pub fn without_monotone(mut self) -> Self {
+        self.monotone = false;
+        self.largest = None;
+        self
+    }
+
     /// Whether values stay unchanged.
     #[must_use]
     pub fn is_identity(&self) -> bool {

@@ -30,6 +30,7 @@ pub use shape::Shape;
 use crate::factorization::Mechanism;
 use crate::objective::Objective;
 use crate::privacy::{BudgetSpec, Contribution, Neighbours, Participation};
+use crate::report::Report;
 use crate::workload::Workload;
 
 /// Everything that a person decides about a plan.
@@ -85,6 +86,9 @@ pub struct PlanSpec {
     /// is chosen, and the form of [`Mechanism::GradedSquareRoot`] and [`Mechanism::Blt`].
     #[serde(default)]
     pub objective: Objective,
+    /// The sums that are read from the stream, for [`Objective::Report`]. By default, none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub report: Option<Report>,
     /// How large one contribution to a step may be. By default, between zero and one.
     #[serde(default)]
     pub contribution: Contribution,
@@ -122,6 +126,7 @@ impl PlanSpec {
             neighbours: Neighbours::default(),
             participation: Participation::default(),
             objective: Objective::default(),
+            report: None,
             contribution: Contribution::default(),
             shape: Shape::default(),
             stream: String::new(),

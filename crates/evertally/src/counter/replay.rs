@@ -59,8 +59,8 @@ pub fn replay_lane(
     let (mut squares, mut releases) = (0.0, Vec::with_capacity(stream.len()));
     for (total, other) in totals.iter().zip(&others) {
         let mut z = 0;
-        let noise = forward.noise(|numbers, step| {
-            z = i128::from(draws.draw(tag, step, numbers.scale));
+        let noise = forward.noise(|scale, step| {
+            z = i128::from(draws.draw(tag, step, scale));
             z
         });
         let (needed, scale) =

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::mixture::Mixture;
+use crate::noise::integer::Rows;
 use crate::noise::{GradeBounds, Recipe, WindowDecay};
 
 /// How the integer noise of a mechanism is made.
@@ -17,6 +18,8 @@ pub enum IntegerDecoder {
     },
     /// L is the root of a window.
     Window { recipe: Recipe, decays: Arc<[WindowDecay]>, width: u64, amplification: f64 },
+    /// L is written out.
+    Rows { rows: Rows, amplification: f64 },
     /// L and R have entries −1, 0 and 1. Draws are added up, and nothing is rounded.
     Sums {
         /// The largest number of draws in a release.

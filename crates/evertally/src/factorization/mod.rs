@@ -47,6 +47,7 @@ use crate::noise::{Correlator, Progress, Recipe, StreamingCorrelator, WhiteField
 use crate::objective::Objective;
 use crate::privacy::{CompensatedSum, Participation};
 use crate::release::Tail;
+use crate::report::Report;
 use crate::workload::Workload;
 use crate::{Error, Result};
 pub use integer::IntegerDecoder;
@@ -230,6 +231,8 @@ pub(crate) struct Request<'a> {
     pub(crate) workload: Workload,
     pub(crate) participation: Participation,
     pub(crate) objective: Objective,
+    /// What [`Objective::Report`] is about.
+    pub(crate) report: Option<&'a Report>,
     pub(crate) progress: &'a dyn Progress,
 }
 

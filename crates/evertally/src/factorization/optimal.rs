@@ -1,8 +1,14 @@
 //! The factorization of least mean squared error, dense, by the fixed point of [`crate::research::gamma`].
 //!
-//! The fixed point gives X = RᵀR with equal diagonal. R is chosen lower triangular. L = A R⁻¹ is then
-//! lower triangular too, and the noise can be made step by step. O(n³) to prepare, O(n²) memory, O(n)
-//! per step.
+//! **Definition.** The fixed point gives X = RᵀR with equal diagonal. R is chosen lower triangular.
+//! L = A R⁻¹ is then lower triangular too, and the noise can be made step by step. For
+//! [`Objective::Report`], X is that of the weighted sums W of the report: A and W are functions of the
+//! same noisy steps, and only X is chosen for W. Its error ‖W R⁻¹‖_F²Δ² is γ_F(W)², up to [`GAP`].
+//!
+//! **Privacy.** L is computed in doubles, so L R is A only up to a residual E, and L⁻¹A = R + L⁻¹(A −
+//! L R). For reports, which have integer noise, Δ includes a bound on the second term.
+//!
+//! **Cost.** O(n³) to prepare, O(n²) memory, O(n) per step.
 
 use std::sync::Arc;
 
@@ -10,10 +16,14 @@ use faer::linalg::solvers::DenseSolveCore;
 
 use zeroize::Zeroizing;
 
-use super::{Cost, Dense, Factorization, Kind, MAX_DENSE, Mechanism, Request, dense_size, digest_of};
+use super::{
+    Cost, Dense, Factorization, IntegerDecoder, Kind, MAX_DENSE, Mechanism, Request, dense_size, digest_of,
+};
 use crate::matrix::Matrix;
+use crate::noise::integer::Rows as IntegerRows;
 use crate::noise::{Correlator, Progress, WhiteField, expect_no_numbers};
-use crate::privacy::{MARGIN, Participation, columns_sensitivity, round_up};
+use crate::objective::Objective;
+use crate::privacy::{CompensatedSum, MARGIN, Participation, columns_sensitivity, round_up};
 use crate::research::gamma::{Certificate, Factors, Subject, gamma_f};
 use crate::{Error, Result};
 
@@ -23,6 +33,7 @@ const GAP: f64 = 1e-9;
 pub(super) static KIND: Kind = Kind {
     name: "optimal",
     code: 13,
+    has_exact_path: true,
     preparation: |horizon, _, _| 20.0 * (horizon as f64).powi(3),
     min_cost: |horizon, _| Cost::arrays(horizon, 2 * horizon.min(MAX_DENSE), 1),
     factorize: |request, _| Ok(Arc::new(Optimal::new(request)?)),
@@ -37,13 +48,22 @@ pub(crate) struct Optimal {
     column_norms: Vec<f64>,
     gram_is_nonnegative: bool,
     certificate: Certificate,
+    /// If it is made for a report: what the integer noise needs.
+    integer: Option<IntegerDecoder>,
+    /// A bound on ‖(L⁻¹A − R)\[;j\]‖, or zero if Δ does not include it.
+    residual: f64,
 }
 
 impl Optimal {
     pub(crate) fn new(request: &Request<'_>) -> Result<Self> {
         let n = dense_size(&Mechanism::Optimal, request.horizon)?;
         let workload = request.workload.matrix(n);
-        let certificate = gamma_f(Subject::workload(request.workload, n), GAP, request.progress)?;
+        let report = request.report.filter(|_| request.objective == Objective::Report);
+        let subject = match report {
+            Some(report) => Subject::Real(report.matrix(n)),
+            None => Subject::workload(request.workload, n),
+        };
+        let certificate = gamma_f(subject, GAP, request.progress)?;
         let Factors::Real { encoder, .. } = certificate.factors()? else {
             return Err(Error::unsupported(Mechanism::Optimal, "it is for real workloads"));
         };
@@ -65,6 +85,15 @@ impl Optimal {
         let column_norms = (0..n).map(|j| transposed.row_norm_squared(j).sqrt()).collect();
         // Entries below rounding count as zero: they change a norm by less than the margin.
         let gram_is_nonnegative = (0..n).all(|i| gram.row(i).iter().all(|x| *x >= -1e-14));
+        let (mut integer, mut residual) = (None, 0.0);
+        if report.is_some() {
+            let inverse = inverse_norm(&encoder);
+            integer = Some(IntegerDecoder::Rows {
+                rows: IntegerRows::new(&decoder),
+                amplification: round_up(inverse * (n as f64).sqrt(), 1e-9),
+            });
+            residual = 2.0 * inverse * largest_residual(&decoder, &encoder, &workload);
+        }
         Ok(Self {
             decoder: Arc::new(decoder),
             encoder,
@@ -72,6 +101,8 @@ impl Optimal {
             column_norms,
             gram_is_nonnegative,
             certificate,
+            integer,
+            residual,
         })
     }
 
@@ -93,7 +124,11 @@ impl Factorization for Optimal {
     /// The largest column norm of R. Several participations: by the triangle inequality.
     fn sensitivity(&self, participation: Participation) -> f64 {
         round_up(
-            columns_sensitivity(self.column_norms.iter().copied(), participation, self.column_norms.len()),
+            columns_sensitivity(
+                self.column_norms.iter().map(|norm| norm + self.residual),
+                participation,
+                self.column_norms.len(),
+            ),
             MARGIN,
         )
     }
@@ -126,9 +161,40 @@ impl Factorization for Optimal {
         Some(digest_of((0..self.decoder.rows()).flat_map(|t| self.decoder.row(t)).copied()))
     }
 
+    fn integer(&self) -> Option<IntegerDecoder> {
+        self.integer.clone()
+    }
+
     fn correlator(&self, field: Arc<dyn WhiteField>, _: &dyn Progress) -> Box<dyn Correlator> {
         Box::new(Rows { decoder: Arc::clone(&self.decoder), field, drawn: Vec::new() })
     }
+}
+
+/// ‖L⁻¹‖_F, where L⁻¹ = R A⁻¹ and A is the prefix sum.
+fn inverse_norm(encoder: &Matrix) -> f64 {
+    let n = encoder.rows();
+    let mut sum = CompensatedSum::default();
+    for i in 0..n {
+        let row = encoder.row(i);
+        for j in 0..n {
+            let next = row.get(j + 1).copied().unwrap_or_default();
+            sum.add((row[j] - next).powi(2));
+        }
+    }
+    sum.value().sqrt()
+}
+
+/// A bound on the norm of every column of A − L R, including the roundings of this product and that
+/// of L when its columns are divided by the diagonal.
+fn largest_residual(decoder: &Matrix, encoder: &Matrix, workload: &Matrix) -> f64 {
+    let n = decoder.rows();
+    let magnitudes = |matrix: &Matrix| Matrix::from_fn(n, n, |i, j| matrix[(i, j)].abs()).to_faer();
+    let product = decoder.to_faer() * encoder.to_faer();
+    let sizes = magnitudes(decoder) * magnitudes(encoder);
+    let unit = (n + 8) as f64 * f64::EPSILON;
+    let entry = |i: usize, j: usize| (workload[(i, j)] - product[(i, j)]).abs() + unit * sizes[(i, j)];
+    let column = |j: usize| (0..n).map(|i| entry(i, j).powi(2)).sum::<f64>().sqrt();
+    (0..n).map(column).fold(0.0, f64::max)
 }
 
 /// Row by row. The draws so far are kept, and are not part of the state: they can be made again.

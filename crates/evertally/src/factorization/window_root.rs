@@ -265,6 +265,7 @@ mod tests {
             workload: Workload::SlidingWindow { width },
             participation: Participation::single(),
             objective: Objective::Mean,
+            report: None,
             progress: &(),
         };
         WindowRoot::new(&request, width).unwrap()

@@ -3,7 +3,10 @@
 use std::fmt;
 
 use super::Objective;
+use crate::factorization::Factorization;
+use crate::privacy::CompensatedSum;
 use crate::release::Rounding;
+use crate::report::{Division, Report};
 use crate::research::bounds::nuclear_mean_error;
 use crate::workload::Workload;
 
@@ -21,6 +24,65 @@ pub struct Accuracy {
     pub worst_rmse: f64,
     /// A proven lower bound on the mean error of every factorization, if one is known.
     pub lower_bound: Option<f64>,
+    /// The errors of the plan's report, if it has one.
+    pub report: Option<ReportAccuracy>,
+}
+
+/// The error of a [`Report`].
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct ReportAccuracy {
+    /// ‖W R⁻¹‖_F²Δ²: the weighted error at σ = 1, for contributions of magnitude one.
+    pub error: f64,
+    /// The root of the weighted sum of all mean squared errors, in the units of the data.
+    pub rmse: f64,
+    /// The root of the mean squared error of each kind of periods, in the units of the data and in
+    /// the order of the report.
+    pub periods: Vec<f64>,
+}
+
+impl ReportAccuracy {
+    /// The errors of what is run. `total` is ‖L‖_F²/n.
+    pub(super) fn new(
+        report: &Report,
+        factorization: &dyn Factorization,
+        (scale, sensitivity, rounding): (f64, f64, Rounding),
+        total: f64,
+    ) -> Self {
+        let norms: Vec<f64> =
+            report.periods().iter().map(|(division, _)| mean_norm(division, factorization)).collect();
+        let weighted = |errors: &[f64], total: f64| {
+            let periods = report.periods().iter().zip(errors).map(|((_, weight), error)| weight * error);
+            periods.sum::<f64>() + report.total() * total
+        };
+        // The sum over a period is the difference of two rounded totals.
+        let twice = rounding.and(rounding);
+        let periods: Vec<f64> = norms.iter().map(|norm| deviation(scale, *norm, twice)).collect();
+        let squares: Vec<f64> = periods.iter().map(|error| error * error).collect();
+        let rmse = weighted(&squares, deviation(scale, total, rounding).powi(2)).sqrt();
+        Self { error: sensitivity * sensitivity * weighted(&norms, total), rmse, periods }
+    }
+}
+
+/// The most periods of a kind whose errors are averaged. Of longer reports, evenly spread ones are.
+const MAX_AVERAGED: u64 = 512;
+
+/// The mean of ‖L\[t;\] − L\[s;\]‖² over the periods after step s up to step t.
+fn mean_norm(division: &Division, factorization: &dyn Factorization) -> f64 {
+    let count = division.count(factorization.horizon());
+    let averaged = count.min(MAX_AVERAGED);
+    let mut sum = CompensatedSum::default();
+    for sample in 0..averaged {
+        // The middles of equal shares: all periods if they are few.
+        let index = ((2 * sample + 1) as f64 * count as f64 / (2 * averaged) as f64) as u64;
+        let Some(period) = division.period(index.min(count - 1)) else { continue };
+        let last = period.end - 1;
+        sum.add(match period.start.checked_sub(1) {
+            Some(before) => factorization.difference_norm_squared(before, last),
+            None => factorization.row_norm_squared(last),
+        });
+    }
+    sum.value() / averaged as f64
 }
 
 impl Accuracy {
@@ -31,6 +93,7 @@ impl Accuracy {
         match objective {
             Objective::Mean => self.rmse,
             Objective::Worst => self.worst_rmse,
+            Objective::Report => self.report.as_ref().map_or(self.rmse, |report| report.rmse),
         }
     }
 

@@ -6,6 +6,7 @@ use crate::factorization::Mechanism;
 use crate::noise::Progress;
 use crate::objective::Objective;
 use crate::privacy::{BudgetSpec, Contribution, Neighbours, Participation};
+use crate::report::Report;
 use crate::spec::{Arithmetic, Horizon, PlanSpec, Shape};
 use crate::workload::Workload;
 
@@ -72,6 +73,24 @@ impl PlanBuilder {
     /// is chosen, and the form of [`Mechanism::GradedSquareRoot`] and [`Mechanism::Blt`].
     pub fn objective(mut self, objective: Objective) -> Self {
         self.spec.objective = objective;
+        self
+    }
+
+    /// The sums that are read from the stream. Their weighted error is what to keep small.
+    ///
+    /// ```
+    /// use evertally::{Budget, Plan};
+    /// let budget = Budget::new(1.0, 1e-6)?;
+    /// let totals = Plan::prefix_sum(56).budget(budget).build()?;
+    /// let report = "1=1;7=1;total=1".parse()?;
+    /// let plan = Plan::prefix_sum(56).budget(budget).report(report).build()?;
+    /// let weeks = plan.accuracy().report.as_ref().map(|report| report.periods[1]);
+    /// assert!(weeks < Some(totals.accuracy().rmse));
+    /// # Ok::<(), evertally::Error>(())
+    /// ```
+    pub fn report(mut self, report: Report) -> Self {
+        self.spec.objective = Objective::Report;
+        self.spec.report = Some(report);
         self
     }
 

@@ -5,6 +5,7 @@ use super::planner::Planner;
 use super::unbounded::{EXACT_WINDOW_CAP, MIN_WINDOW_CAP};
 use crate::factorization::Mechanism;
 use crate::noise::Progress;
+use crate::objective::Objective;
 use crate::privacy::NoiseKind;
 use crate::spec::{Arithmetic, Shape};
 use crate::workload::Workload;
@@ -12,6 +13,10 @@ use crate::{Error, Result};
 
 /// Operations that choosing a mechanism may spend on preparing one candidate: about a second.
 const MAX_PREPARATION: f64 = 1e9;
+
+/// The same if a report is to be accurate. Only the optimum knows where its periods end, and it is
+/// worth some seconds: up to about 790 steps.
+const MAX_REPORT_PREPARATION: f64 = 1e10;
 
 /// Up to this horizon every mechanism is cheap to prepare, and any of them may be optimal.
 const ALWAYS_COMPARED: u64 = 64;
@@ -72,10 +77,13 @@ impl Planner<'_> {
         }
         let rivals: &[Mechanism] = if best.is_some() { &[Mechanism::Optimal] } else { &Mechanism::ALL };
         let is_open = self.spec.shape == Shape::OpenKeys;
+        let is_report = self.spec.objective == Objective::Report;
+        let longest = if is_report { MAX_REPORT_PREPARATION } else { MAX_PREPARATION };
         for &mechanism in rivals.iter().filter(|mechanism| !only_exact || mechanism.has_exact_path()) {
-            let takes_too_long = mechanism.preparation(self.horizon, self.spec.workload) > MAX_PREPARATION;
-            // The optimum does not stream, so preparing it would be wasted.
-            let is_in_vain = is_open && mechanism == Mechanism::Optimal;
+            let takes_too_long = mechanism.preparation(self.horizon, self.spec.workload) > longest;
+            // The optimum has no open keys, and integers only for reports: preparing it would be
+            // wasted.
+            let is_in_vain = mechanism == Mechanism::Optimal && (is_open || only_exact && !is_report);
             if takes_too_long || is_in_vain || mechanism.noise() != self.budget.noise() {
                 continue;
             }

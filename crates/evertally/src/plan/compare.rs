@@ -9,7 +9,7 @@ use crate::factorization::{MAX_DENSE, Mechanism};
 use crate::noise::Progress;
 use crate::objective::Objective;
 use crate::privacy::{Budget, NoiseKind};
-use crate::research::gamma::{Subject, gamma_2, gamma_f};
+use crate::research::gamma::{Certificate, Subject, gamma_2, gamma_f};
 use crate::spec::PlanSpec;
 use crate::workload::Workload;
 use crate::{Error, Result};
@@ -39,13 +39,16 @@ pub struct Comparison {
     /// The least error factor of any factorization at its worst step, if the horizon is short enough
     /// to compute it.
     pub optimal_worst: Option<Optimum>,
+    /// The least weighted error of the report at σ = 1, if there is one and it can be computed.
+    pub optimal_report: Option<Optimum>,
     /// The error that decides which plan is best.
     pub objective: Objective,
     /// One entry per mechanism.
     pub entries: Vec<(Mechanism, Result<Plan>)>,
 }
 
-/// Proven bounds on the least error factor: γ_F²/n for the mean, γ_2² for the worst step.
+/// Proven bounds on the least error factor: γ_F²/n for the mean, γ_2² for the worst step, γ_F² of
+/// the weighted sums for a report.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub struct Optimum {
@@ -53,6 +56,13 @@ pub struct Optimum {
     pub lower: f64,
     /// Some factorization has at most this factor.
     pub upper: f64,
+}
+
+/// γ_F² of a matrix whose rows are weighted already.
+fn squared(certificate: &Certificate) -> Optimum {
+    let rows = certificate.subject.rows() as f64;
+    let (lower, upper) = certificate.error_factor();
+    Optimum { lower: (lower * rows).next_down(), upper: (upper * rows).next_up() }
 }
 
 impl Comparison {
@@ -90,14 +100,20 @@ impl Planner<'_> {
             && let Err(error) = self.plan_for(named, progress)
         {
             let entries = vec![(named, Err(error))];
-            return Comparison { budget, optimal: None, optimal_worst: None, objective, entries };
+            let (optimal, optimal_worst, optimal_report) = (None, None, None);
+            return Comparison { budget, optimal, optimal_worst, optimal_report, objective, entries };
         }
         let optimum = self.optimum(progress);
+        let is_report = objective == Objective::Report;
         let factors = match &optimum {
-            Some(Ok(optimum)) => Some(optimum.certificate().error_factor()),
+            Some(Ok(optimum)) if !is_report => Some(optimum.certificate().error_factor()),
             _ => self.certified(progress),
         };
         let optimal = factors.map(|(lower, upper)| Optimum { lower, upper });
+        let optimal_report = match &optimum {
+            Some(Ok(optimum)) if is_report => Some(squared(optimum.certificate())),
+            _ => None,
+        };
         let mut optimum = optimum.map(|found| found.map(Arc::new));
         let mut entries = Vec::new();
         for mechanism in mechanisms {
@@ -112,7 +128,7 @@ impl Planner<'_> {
             entries.push((mechanism, plan));
         }
         let optimal_worst = self.certified_worst(progress);
-        Comparison { budget, optimal, optimal_worst, objective, entries }
+        Comparison { budget, optimal, optimal_worst, optimal_report, objective, entries }
     }
 
     /// The optimum, unless it takes too long or the bound does not apply.
@@ -120,7 +136,7 @@ impl Planner<'_> {
         let preparation = Mechanism::Optimal.preparation(self.horizon, self.spec.workload);
         let within_reach = preparation <= MAX_PREPARATION && self.horizon <= MAX_DENSE;
         let wanted = self.spec.mechanism.is_none_or(|mechanism| mechanism == Mechanism::Optimal);
-        let needed = wanted || !self.is_structured();
+        let needed = wanted || !self.is_structured() || self.spec.objective == Objective::Report;
         (within_reach && needed && self.bound_applies()).then(|| Optimal::new(&self.request(progress)))
     }
 

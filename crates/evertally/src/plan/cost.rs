@@ -89,6 +89,7 @@ impl NoiseMemory {
                     16_u64.saturating_mul(rings.saturating_add(Filter::new(&recipe).rows() as u64 + 1)) + 8,
                 )
             }
+            (Some(IntegerDecoder::Rows { rows, .. }), _) => Self::Bytes(8 * rows.horizon() + 24),
             // Also a row of doubles.
             (Some(IntegerDecoder::Sums { .. }), _) => {
                 Self::Bytes(factorization.cost().bytes_per_coordinate + 24)

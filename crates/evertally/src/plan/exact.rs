@@ -12,8 +12,8 @@
 use crate::factorization::{Factorization, IntegerDecoder};
 use crate::noise::integer::{
     Filter, FilterCorrelator, IntegerCorrelator, IntegerField, IntegerLanes, IntegerLaw, IntegerNoise,
-    MAX_DRAW_SCALES, ReversibleLane, StepReader, SumCorrelator, WindowCorrelator, WindowDecays,
-    filter_rounding,
+    MAX_DRAW_SCALES, ReversibleLane, RowsCorrelator, StepReader, SumCorrelator, WindowCorrelator,
+    WindowDecays, filter_rounding,
 };
 use crate::noise::{NoiseKey, Progress};
 use crate::noise_name::{Layout, Purpose};
@@ -99,6 +99,7 @@ impl Exact {
             IntegerDecoder::Sums { .. } if request.budget.noise() == NoiseKind::Laplace => LAPLACE_BITS,
             IntegerDecoder::Sums { .. } => SUM_BITS,
             IntegerDecoder::Filter { recipe, .. } if recipe.grading.is_some() => GRADED_BITS,
+            IntegerDecoder::Rows { .. } => GRADED_BITS,
             IntegerDecoder::Filter { .. } => FILTER_BITS,
             IntegerDecoder::Window { .. } => WINDOW_BITS,
         };
@@ -174,6 +175,7 @@ impl ExactRequest<'_> {
                 check_states(scale * largest / least, horizon, mechanism)?;
                 (filter_rounding(recipe, horizon), *amplification, largest)
             }
+            IntegerDecoder::Rows { rows, amplification } => (rows.rounding(), *amplification, rows.largest()),
             IntegerDecoder::Window { recipe, decays, amplification, .. } => {
                 // A window decay sums what it keeps of the running sum, which is the largest number
                 // of the filter.
@@ -245,6 +247,7 @@ impl Plan {
                 let filter = Filter::new(&recipe);
                 Box::new(WindowCorrelator::new(filter, WindowDecays::new(&decays), width, steps(None), field))
             }
+            IntegerDecoder::Rows { rows, .. } => Box::new(RowsCorrelator::new(rows, exact.scale, field)),
             IntegerDecoder::Sums { .. } => {
                 let sums = |field| self.factorization().correlator(field, progress);
                 Box::new(SumCorrelator::new(field, self.integer_scale(exact), sums))
@@ -277,6 +280,7 @@ impl Plan {
             IntegerDecoder::Window { recipe, decays, width, .. } => {
                 (recipe, Some((WindowDecays::new(&decays), width)))
             }
+            IntegerDecoder::Rows { rows, .. } => return Some(ReversibleLane::of_rows(rows, exact.scale)),
             IntegerDecoder::Sums { .. } => return None,
         };
         let filter = Filter::new(&recipe);

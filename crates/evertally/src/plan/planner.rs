@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use super::accuracy::{Accuracy, deviation, nuclear_lower_bound};
+use super::accuracy::{Accuracy, ReportAccuracy, deviation, nuclear_lower_bound};
 use super::cost::{NoiseMemory, check_limit, counter_cost};
 use super::exact::{Exact, ExactRequest};
 use super::name::keys_digest;
@@ -13,6 +13,7 @@ use super::{Inner, Plan, unbounded};
 use crate::factorization::{Cost, Factorization, Mechanism, Request};
 use crate::noise::{KeyedNoise, Progress};
 use crate::noise_name::Naming;
+use crate::objective::Objective;
 use crate::privacy::{Budget, NoiseKind, replace_factor, replace_factor_l1, round_up};
 use crate::release::Rounding;
 use crate::resolution::{Resolution, rounding_charge};
@@ -61,6 +62,7 @@ impl PlanSpec {
             return Err(Error::bad("horizon", "a number of steps from 1 to 2^60", steps));
         }
         self.workload.validate()?;
+        self.check_report(steps)?;
         if let Some(grid) = self.grid {
             if !(grid.is_normal() && grid > 0.0) {
                 return Err(Error::bad("grid", "a positive number", grid));
@@ -87,6 +89,25 @@ impl PlanSpec {
             return Err(Error::bad("contribution", "a range of numbers", self.contribution));
         }
         Ok(())
+    }
+
+    /// Refuses a report that the plan cannot have, and the lack of one that it must have.
+    fn check_report(&self, steps: u64) -> Result<()> {
+        match &self.report {
+            None if self.objective == Objective::Report => {
+                Err(Error::bad("objective", "mean or worst, unless the plan has a report", "report"))
+            }
+            None => Ok(()),
+            Some(_) if self.workload != Workload::PrefixSum => Err(Error::bad(
+                "report",
+                "left out for windows and decays: sums over periods follow from running totals",
+                self.workload,
+            )),
+            Some(_) if self.horizon == Horizon::Unbounded => {
+                Err(Error::bad("report", "left out without a known end", "unbounded"))
+            }
+            Some(report) => report.check(steps),
+        }
     }
 
     /// Whether to take the exact path if there is one.
@@ -126,12 +147,13 @@ impl<'a> Planner<'a> {
         self.spec.participation.bounded(self.horizon)
     }
 
-    pub(super) fn request<'b>(&self, progress: &'b dyn Progress) -> Request<'b> {
+    pub(super) fn request<'b>(&'b self, progress: &'b dyn Progress) -> Request<'b> {
         Request {
             horizon: self.horizon,
             workload: self.spec.workload,
             participation: self.spec.participation,
             objective: self.spec.objective,
+            report: self.spec.report.as_ref(),
             progress,
         }
     }
@@ -257,6 +279,9 @@ impl<'a> Planner<'a> {
             lower_bound: (is_single && mechanism.noise() == NoiseKind::Gaussian)
                 .then(|| nuclear_lower_bound(spec.workload, self.horizon))
                 .flatten(),
+            report: spec.report.as_ref().map(|report| {
+                ReportAccuracy::new(report, &*factorization, (scale, sensitivity, rounding), mean)
+            }),
         };
         Ok(Plan {
             inner: Arc::new(Inner {
@@ -266,6 +291,7 @@ impl<'a> Planner<'a> {
                 neighbours: spec.neighbours,
                 participation: spec.participation,
                 objective: spec.objective,
+                report: spec.report.clone(),
                 contribution: spec.contribution,
                 shape: Arc::clone(&self.shape),
                 whole: None,

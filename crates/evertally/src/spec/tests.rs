@@ -71,7 +71,7 @@ fn bad_words_have_one_clear_reason() {
         assert!(reason::<Participation>(words).starts_with("participation must be one step, or at most K"));
     }
     assert!(reason::<Participation>("at most 0 steps, at least 1 apart").starts_with("max_steps must be"));
-    assert!(reason::<Objective>("median").starts_with("objective must be mean or worst"));
+    assert!(reason::<Objective>("median").starts_with("objective must be mean, worst or report"));
     assert!(reason::<Arithmetic>("decimal").starts_with("arithmetic must be exact or float"));
     for words in ["", "[0, 1]", "a value in [0]", "a value in [a, b]", "a vector of norm at most x"] {
         assert!(reason::<Contribution>(words).starts_with("contribution must be a value in [LO, HI]"));

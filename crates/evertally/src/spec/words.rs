@@ -8,6 +8,7 @@ use super::{Arithmetic, Horizon, Shape};
 use crate::factorization::Mechanism;
 use crate::objective::Objective;
 use crate::privacy::{BudgetSpec, Contribution, Neighbours, Participation};
+use crate::report::Report;
 use crate::workload::Workload;
 
 macro_rules! in_words {
@@ -26,7 +27,17 @@ macro_rules! in_words {
     )*};
 }
 
-in_words!(Workload, BudgetSpec, Mechanism, Neighbours, Participation, Objective, Contribution, Arithmetic);
+in_words!(
+    Workload,
+    BudgetSpec,
+    Mechanism,
+    Neighbours,
+    Participation,
+    Objective,
+    Report,
+    Contribution,
+    Arithmetic
+);
 
 /// Words, or a native JSON value.
 #[derive(Deserialize)]

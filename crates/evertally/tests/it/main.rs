@@ -26,6 +26,7 @@ mod odometer;
 mod open_key_states;
 mod open_keys;
 mod reference;
+mod reports;
 mod slices;
 mod tampered_states;
 mod version_1;

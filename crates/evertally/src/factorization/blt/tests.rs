@@ -9,7 +9,7 @@ use crate::privacy::Participation;
 fn fit(horizon: u64, factor: f64, (steps, gap): (u64, u64), objective: Objective) -> Fit {
     let participation = Participation::at_most(steps, gap).unwrap();
     let workload = if factor < 1.0 { Workload::Decay { factor } } else { Workload::PrefixSum };
-    Fit::new(&Request { horizon, workload, participation, objective, progress: &() }, factor)
+    Fit::new(&Request { horizon, workload, participation, objective, report: None, progress: &() }, factor)
 }
 
 fn event_level(horizon: u64) -> Fit {
@@ -21,7 +21,8 @@ fn error(fit: &Fit, buffers: usize) -> f64 {
 }
 
 fn made(horizon: u64, workload: Workload, participation: Participation, buffers: Option<u64>) -> Streamed {
-    let request = Request { horizon, workload, participation, objective: Objective::Mean, progress: &() };
+    let request =
+        Request { horizon, workload, participation, objective: Objective::Mean, report: None, progress: &() };
     factorize(&request, buffers).unwrap()
 }
 
@@ -162,6 +163,7 @@ fn every_horizon_and_decay_has_a_fit() {
                 workload,
                 participation: Participation::single(),
                 objective: Objective::Mean,
+                report: None,
                 progress: &(),
             };
             let root = Mechanism::SquareRoot.factorize(request).unwrap();
@@ -182,6 +184,7 @@ fn what_cannot_be_served_is_refused() {
         workload,
         participation: Participation::single(),
         objective: Objective::Mean,
+        report: None,
         progress: &(),
     };
     assert!(factorize(&request(Workload::SlidingWindow { width: 3 }), None).is_err());

@@ -17,6 +17,7 @@
 //! | `factor` | products of integers and doubles |
 //! | `filter` | the reversible filter of decays |
 //! | `window` | the same for windows |
+//! | `rows` | the same for a decoder that is written out |
 //! | `steps` | the numbers of a step that all lanes need |
 //! | `correlator` | one row of noise per step |
 //! | `lazy` | lanes that are each at their own step |
@@ -34,6 +35,7 @@ mod law;
 mod lazy;
 mod natural;
 mod reverse;
+mod rows;
 mod steps;
 mod window;
 mod words;
@@ -45,6 +47,7 @@ pub(crate) use filter::{Filter, MAX_DRAW_SCALES, are_within_reach, rounding as f
 pub use law::IntegerLaw;
 pub(crate) use lazy::{IntegerLane, IntegerLanes};
 pub(crate) use reverse::ReversibleLane;
+pub(crate) use rows::{Rows, RowsCorrelator};
 pub(crate) use steps::StepReader;
 pub use window::WindowDecay;
 pub(crate) use window::{WindowCorrelator, WindowDecays};

@@ -105,7 +105,7 @@ impl StepReader {
 }
 
 /// An integer that is at least the product of three doubles, which two roundings may have reduced.
-fn integer_scale(scale: f64) -> u64 {
+pub(super) fn integer_scale(scale: f64) -> u64 {
     (scale * (1.0 + 4.0 * f64::EPSILON)).ceil() as u64
 }
 

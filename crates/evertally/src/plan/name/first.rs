@@ -128,6 +128,7 @@ fn objective(objective: Objective) -> &'static str {
     match objective {
         Objective::Mean => "mean",
         Objective::Worst => "worst",
+        Objective::Report => "report",
     }
 }
 

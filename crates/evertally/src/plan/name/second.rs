@@ -45,6 +45,9 @@ fn fields(plan: &Plan) -> Fields {
     if !plan.definition().is_empty() {
         fields.put(13, Value::new().raw(plan.definition()));
     }
+    if let Some(report) = plan.report().filter(|_| plan.objective() == Objective::Report) {
+        fields.put(14, Value::new().raw(report.to_string().as_bytes()));
+    }
     fields
 }
 
@@ -98,6 +101,7 @@ fn objective(objective: Objective) -> u8 {
     match objective {
         Objective::Mean => 0,
         Objective::Worst => 1,
+        Objective::Report => 2,
     }
 }
 

@@ -1,0 +1,110 @@
+//! Events by columns: the same totals, without an [`Event`](crate::Event) for each row.
+//!
+//! **Definition.** Where no events compete, an event is a time, the place of its key and a value. A
+//! reader that holds a whole column looks up the place of each distinct key once.
+//! **Guarantee.** [`Gather::push`] is the oracle: the tests compare the two on the same events.
+//! **Cost.** One division and one addition per event.
+
+use super::Gather;
+use crate::amount::Amount;
+use crate::error::Result;
+
+impl Gather {
+    /// Whether events can be added by columns: no event competes with another.
+    #[must_use]
+    pub fn takes_columns(&self) -> bool {
+        !self.contest.has_competition()
+    }
+
+    /// The place of a key among the totals of a step.
+    #[must_use]
+    pub fn place_of(&self, key: Option<&str>) -> usize {
+        self.contest.place_of(key)
+    }
+
+    /// The cell of the table that an event of this time and place belongs to.
+    ///
+    /// # Errors
+    /// [`Error::OutsideRange`](crate::Error::OutsideRange).
+    #[inline]
+    pub fn cell_of(&self, time: i64, place: usize) -> Result<usize> {
+        // The table was allocated for every step and key, so the index fits.
+        Ok(self.buckets.step_of(time)? as usize * self.contest.width() + place)
+    }
+
+    /// What an event with this value counts for.
+    ///
+    /// # Errors
+    /// Those of values.
+    #[inline]
+    pub fn amount_of(&self, value: Option<f64>) -> Result<Amount> {
+        self.contest.amount_of(value)
+    }
+
+    /// Adds an event to the cell that [`cell_of`](Self::cell_of) gave.
+    #[inline]
+    pub fn add_to_cell(&mut self, cell: usize, amount: Amount) {
+        self.totals[cell] += amount;
+    }
+
+    /// The bytes of the table.
+    #[must_use]
+    pub fn table_bytes(&self) -> usize {
+        size_of_val(&self.totals[..])
+    }
+
+    /// The same declarations with totals of zero.
+    #[must_use]
+    pub fn zeroed(&self) -> Self {
+        let totals = vec![Amount::default(); self.totals.len()];
+        Self { buckets: self.buckets.clone(), contest: self.contest.clone(), totals }
+    }
+
+    /// Adds the totals that another thread gathered under the same declarations.
+    pub fn add_all(&mut self, other: &Self) {
+        for (total, more) in self.totals.iter_mut().zip(&other.totals) {
+            *total += *more;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::amount::Clamp;
+    use crate::buckets::Buckets;
+    use crate::keys::KeySet;
+    use crate::rules::{Event, Rules};
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn columns_give_what_events_give(
+            events in prop::collection::vec((-1_000_000_i64..5_000_000, 0_usize..4, prop::option::of(-9.0..9.0)), 0..80),
+            clamped in any::<bool>(),
+        ) {
+            let names = [Some("a"), Some(" b "), Some("undeclared"), None];
+            let rules = Rules {
+                keys: Some(KeySet::new(["a", "b"]).unwrap()),
+                clamp: clamped.then(|| Clamp::new(-1.5, 2.0).unwrap()),
+                ..Rules::default()
+            };
+            let buckets = Buckets::new(0, "1s".parse().unwrap(), 4).unwrap();
+            let mut by_events = Gather::new(buckets, rules, 1 << 20).unwrap();
+            let mut halves = [by_events.zeroed(), by_events.zeroed()];
+            prop_assert!(by_events.takes_columns());
+            for (number, (time, key, value)) in events.into_iter().enumerate() {
+                let pushed = by_events.push(&Event { time, key: names[key], value, ..Event::default() });
+                let half = &mut halves[number % 2];
+                match half.cell_of(time, half.place_of(names[key])) {
+                    Ok(cell) => half.add_to_cell(cell, half.amount_of(value).ok().unwrap()),
+                    Err(error) => prop_assert_eq!(pushed, Err(error)),
+                }
+            }
+            let [mut sum, other] = halves;
+            sum.add_all(&other);
+            let totals = |gather: Gather| gather.finish().flat_map(|step| step.totals).collect::<Vec<_>>();
+            prop_assert!(totals(sum) == totals(by_events));
+        }
+    }
+}
