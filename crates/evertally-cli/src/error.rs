@@ -12,6 +12,10 @@ pub(crate) enum CliError {
     /// The command line or the input cannot be used: exit code 2.
     #[error("{0}")]
     BadInput(String),
+    /// One row of the input cannot be used, and the rows after it can: exit code 2. A followed run leaves
+    /// the row out and goes on.
+    #[error("{0}")]
+    BadRow(String),
     /// The privacy budget of a population does not allow it: exit code 3.
     #[error("{0}")]
     BudgetSpent(String),
@@ -32,7 +36,7 @@ impl CliError {
 
     pub(crate) fn exit_code(&self) -> u8 {
         match self {
-            Self::BadInput(_) => 2,
+            Self::BadInput(_) | Self::BadRow(_) => 2,
             Self::Failure(_) => 1,
             Self::BudgetSpent(_) => 3,
             Self::ClosedPipe => 0,
@@ -66,6 +70,7 @@ impl CliError {
         let named = |message: String| format!("{}: {message}", name_of(path));
         match self {
             Self::BadInput(message) => Self::BadInput(named(message)),
+            Self::BadRow(message) => Self::BadRow(named(message)),
             Self::BudgetSpent(message) => Self::BudgetSpent(named(message)),
             other => other,
         }
@@ -114,7 +119,11 @@ impl From<evertally_stream::Error> for CliError {
 
 /// The name of an input as the user knows it.
 pub(crate) fn name_of(path: &Path) -> String {
-    if path.as_os_str() == "-" { "standard input".to_owned() } else { path.display().to_string() }
+    if path.as_os_str() == "-" {
+        return "standard input".to_owned();
+    }
+    // A name may contain line ends and other control characters. A message is one line.
+    path.display().to_string().replace(char::is_control, "\u{fffd}")
 }
 
 /// The message of the system without Rust's "(os error 2)".

@@ -5,18 +5,18 @@
 
 use crate::budget_file::{BudgetFile, sealed};
 use crate::commands::certificate_file;
-use crate::commands::count::{key_set, keys_by_line, parse_clamp};
+use crate::commands::count::{Filter, key_set, keys_by_line, parse_clamp};
 use crate::commands::gamma::named;
 use crate::commands::learn::Checkpoint;
 use crate::commands::shared::parse_bytes;
 use crate::error::{CliError, one_line};
 use crate::input::matrix::{csv_array, parse_list, parse_matrix};
 use crate::input::npz::Archive;
-use crate::input::{Row, held};
+use crate::input::{Bulk, Roles, Row, RowReader, held};
 use crate::{Cli, output};
 use evertally::research::gamma::{Certificate, Subject, verify};
-use evertally_stream::Zone;
 use evertally_stream::time::TimeReader;
+use evertally_stream::{Amount, Buckets, Event, Gather, Rules, Zone};
 
 pub use crate::input::InputFormat;
 
@@ -52,6 +52,46 @@ pub fn rows(format: InputFormat, columns: &[&str], bytes: &[u8]) -> Outcome<usiz
         }
     }
     Ok(count)
+}
+
+/// Counts the rows of an input, by rows alone and with what its reader adds by itself. Both must say the
+/// same. The columns are a time, a value and a key.
+pub fn counted(format: InputFormat, columns: [&str; 3], bytes: &[u8]) {
+    let columns = columns.map(str::to_owned);
+    let [by_rows, in_bulk] = [false, true].map(|in_bulk| {
+        let mut reader = held(bytes.to_vec(), format, &columns).map_err(line)?;
+        totals(reader.as_mut(), &columns, in_bulk).map_err(line)
+    });
+    assert!(by_rows == in_bulk, "by rows {:?}, in bulk {:?}", by_rows.err(), in_bulk.err());
+}
+
+/// The totals of ten days from 5 January 2026.
+fn totals(reader: &mut dyn RowReader, columns: &[String], in_bulk: bool) -> Result<Vec<Amount>, CliError> {
+    let buckets = Buckets::new(1_767_571_200_000_000, "1h".parse()?, 240)?;
+    let rules = Rules { keys: Some(key_set(["north", "south", "7"].into_iter())?), ..Rules::default() };
+    let mut gather = Gather::new(buckets, rules, 1 << 20)?;
+    let times = TimeReader::default();
+    let (mut row, mut count) = (Row::for_columns(columns), 0);
+    loop {
+        let roles = Roles { time: 0, value: Some(1), key: Some(2) };
+        let mut bulk =
+            Bulk { roles, times: &times, gather: &mut gather, drops_outside: false, has_dropped: false };
+        while in_bulk && reader.add_in_bulk(&mut bulk)? {}
+        if !reader.read(&mut row)? || count == MAX_ROWS {
+            return Ok(gather.finish().flat_map(|step| step.totals).collect());
+        }
+        count += 1;
+        let [time, value, key] = &row.cells[..] else { unreachable!("there are three columns") };
+        let bad = || CliError::bad(format!("row {}", row.line));
+        let (time, value) = (time.as_time(&times).ok_or_else(bad)?, Some(value.as_value().ok_or_else(bad)?));
+        let key = key.as_name();
+        gather.push(&Event { time, value, key: key.as_deref(), ..Event::default() }).map_err(|_| bad())?;
+    }
+}
+
+/// Parses a condition. Returns its canonical form, which means the same.
+pub fn condition(text: &str) -> Outcome<String> {
+    Filter::parse(text).map(|filter| filter.canonical().to_owned())
 }
 
 /// Reads an `.npy` file as a matrix and as a list. Returns the rows and columns of the matrix.

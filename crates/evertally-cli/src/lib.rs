@@ -12,10 +12,12 @@ mod error;
 pub mod fuzz;
 mod help;
 mod input;
+mod interrupt;
 mod manners;
 mod mechanism;
 mod noise_key;
 mod output;
+mod panic_guard;
 mod plot;
 mod progress;
 

@@ -165,6 +165,8 @@ pub(crate) fn advise(budget: Budget, units: Option<u64>) {
 
 /// Writes a line for the operator. If standard error is closed, the program continues without it.
 fn say(prefix: &str, message: impl Display) {
+    // A message is one line, whatever the names of files in it. Colours begin with an escape.
+    let message = message.to_string().replace(|c: char| c.is_control() && c != '\u{1b}', "\u{fffd}");
     let _ = writeln!(anstream::stderr().lock(), "{prefix} {message}");
 }
 

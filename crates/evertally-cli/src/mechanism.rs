@@ -3,18 +3,21 @@
 
 mod intervals;
 mod noise;
+mod periods;
 mod unbounded;
 
 pub(crate) use intervals::Intervals;
 pub(crate) use noise::noise_plan;
+pub(crate) use periods::PeriodSum;
 pub(crate) use unbounded::{UnboundedPlan, plan_unbounded};
 
 use crate::error::Result;
 use crate::output::{Estimate, Header};
 use crate::progress::with_progress;
 use evertally::post::PostProcess;
-use evertally::{Comparison, Counter, KeyedCounter, NoiseKey, Plan, PlanSpec, Shape};
+use evertally::{Comparison, Counter, Division, KeyedCounter, NoiseKey, Plan, PlanSpec, Shape};
 use evertally_stream::Amount;
+use periods::Periods;
 use zeroize::Zeroizing;
 
 /// Makes the plan. This is the expensive part, and it refuses bad parameters.
@@ -53,10 +56,13 @@ impl Prepared {
         if !plan.is_unbounded() {
             header.record("rmse", plan.accuracy().rmse);
         }
+        if let Some(report) = &plan.accuracy().report {
+            header.record("rmse_of_periods", report.periods.clone());
+        }
     }
 
-    /// Starts counting with a key.
-    pub(crate) fn start(self, key: NoiseKey) -> Result<Running> {
+    /// Starts counting with a key. Sums over the periods of these divisions can be released too.
+    pub(crate) fn start(self, key: NoiseKey, divisions: Vec<Division>) -> Result<Running> {
         let plan = &self.plan;
         let width = plan.shape().width();
         let counter = with_progress("making noise", |progress| match plan.shape() {
@@ -64,8 +70,9 @@ impl Prepared {
             _ => Counter::with_progress(plan, key, progress).map(AnyCounter::Single),
         })?;
         let rounds = self.post_processing.rounds();
+        let periods = Periods::new(divisions, self.post_processing.clone());
         let post = vec![self.post_processing; width];
-        Ok(Running { counter, post, rounds, intervals: self.intervals })
+        Ok(Running { counter, post, rounds, intervals: self.intervals, periods })
     }
 }
 
@@ -82,6 +89,7 @@ pub(crate) struct Running {
     /// Whether only integers are released.
     rounds: bool,
     intervals: Intervals,
+    periods: Periods,
 }
 
 impl Running {
@@ -104,15 +112,26 @@ impl Running {
             // The interval belongs to the release before post-processing. It is widened if the
             // estimate lies outside.
             let (lower, upper) = self.intervals.ends(release, margin, self.rounds);
-            estimates.push(Estimate {
-                // Adding zero turns a rounded -0 into 0.
-                value: value + 0.0,
-                standard_error: release.standard_error,
-                lower: lower.min(value) + 0.0,
-                upper: upper.max(value) + 0.0,
-            });
+            estimates.push(estimate(value, release.standard_error, (lower, upper)));
         }
+        self.periods.step(plan, self.intervals, &releases)?;
         Ok(estimates)
+    }
+
+    /// The sums over the periods that ended with the last step.
+    pub(crate) fn period_sums(&mut self) -> Vec<PeriodSum> {
+        self.periods.take()
+    }
+}
+
+/// An estimate in its interval, which is widened if the estimate lies outside. Adding zero turns a
+/// rounded -0 into 0.
+fn estimate(value: f64, standard_error: f64, (lower, upper): (f64, f64)) -> Estimate {
+    Estimate {
+        value: value + 0.0,
+        standard_error,
+        lower: lower.min(value) + 0.0,
+        upper: upper.max(value) + 0.0,
     }
 }
 

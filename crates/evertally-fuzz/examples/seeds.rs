@@ -48,6 +48,28 @@ fn texts() -> Outcome {
     let json = "{\"time\":1767571201,\"region\":\"no\\u0072th\",\"amount\":1e300}\n\n{\"amount\":null,\"x\":[{}],\"time\":\"2026-01-05T10:30:00+02:00\"}\n";
     write("jsonl", "events", json)?;
     write("jsonl", "repeated", "{\"region\":1,\"region\":true,\"amount\":18446744073709551616}\n")?;
+    write(
+        "jsonl",
+        "array",
+        "[{\"time\":1767601800,\"a\":{\"b\":{\"c\":2}}},\n {\"more\":{\"time\":\"2026-01-05\"}}]",
+    )?;
+    // Two rows, compressed.
+    let packed = [
+        (
+            "gzip",
+            &b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\x03+\xc9\xccM\xd5)JM\xcf\xcc\xcf\xd3I\xcc\xcd/\xcd+\xe12202\
+             \xd350\xd450\x0d1\xb0\xb026\xb020\x88\xd2\xc9\xcb/*\xc9\xd01F\x91\xb4\x84I\x16\xe7\x97\x02%\x8d\
+             \xf4L\xb9\x00\xc9&\x94\x09O\x00\x00\x00"[..],
+        ),
+        (
+            "zstd",
+            &b"(\xb5/\xfd\x04X%\x02\x00\xa4\x03time,region,amount\x0a2026-01-05T08:30:00Z,north,39south,2.5\x0a\
+             \x02\x00\x80\x10\x07\x87*\x03\xa5d\xc6\x0c"[..],
+        ),
+    ];
+    for (name, bytes) in packed {
+        write("csv", name, bytes)?;
+    }
     write("matrix", "plain", "1,-2.5\n0,1e3\n")?;
     write("matrix", "headed", "\u{feff}a, b\r\n1,2\r\n3 , 4")?;
     let options = [
@@ -60,6 +82,7 @@ fn texts() -> Outcome {
         ("clamp", "-1.5,1e3"),
         ("bytes", "512M"),
         ("unbounded", "unbounded"),
+        ("condition", "status = 'paid' and not (n >= -1.5 or \"user.id\" in ('a', 2) or x is not null)"),
     ];
     for (name, text) in options {
         write("options", name, text)?;

@@ -8,6 +8,12 @@ use crate::choices::Choices;
 /// The requested columns: those of the seeds, one of them twice.
 const COLUMNS: [&str; 4] = ["time", "region", "amount", "region"];
 
+/// A time, a value and a key, for counts.
+const COUNTED: [&str; 3] = ["time", "amount", "region"];
+
+/// Columns by their paths.
+const NESTED: [&str; 3] = ["more.time", "a.b.c", "more"];
+
 /// The columns of the Parquet seeds, of every type.
 const TYPED: [&str; 14] = [
     "millis", "micros", "nanos", "old", "day", "seconds", "name", "decimal", "flag", "money", "unsigned",
@@ -25,16 +31,22 @@ fn check<T>(outcome: fuzz::Outcome<T>) {
 /// Reads comma-separated values.
 pub fn csv(bytes: &[u8]) {
     check(fuzz::rows(InputFormat::Csv, &COLUMNS, bytes));
+    check(fuzz::rows(InputFormat::Tsv, &COLUMNS, bytes));
+    fuzz::counted(InputFormat::Csv, COUNTED, bytes);
 }
 
 /// Reads JSON lines.
 pub fn jsonl(bytes: &[u8]) {
     check(fuzz::rows(InputFormat::Jsonl, &COLUMNS, bytes));
+    check(fuzz::rows(InputFormat::Json, &NESTED, bytes));
+    check(fuzz::rows(InputFormat::Json, &COLUMNS, &[b"[", bytes, b"]"].concat()));
 }
 
 /// Reads a Parquet file, column by column.
 pub fn parquet(bytes: &[u8]) {
     check(fuzz::rows(InputFormat::Parquet, &[], bytes));
+    fuzz::counted(InputFormat::Parquet, ["micros", "money", "name"], bytes);
+    fuzz::counted(InputFormat::Parquet, ["seconds", "short", "unsigned"], bytes);
     for column in TYPED {
         check(fuzz::rows(InputFormat::Parquet, &[column], bytes));
     }

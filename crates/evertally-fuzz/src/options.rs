@@ -23,6 +23,7 @@ pub fn options(bytes: &[u8]) {
     keys(fuzz::keys_of_list(&text));
     keys(fuzz::keys_of_file(&text));
     check(fuzz::clamp(&text), |(lo, hi)| lo < hi && lo.is_finite() && hi.is_finite());
+    check(fuzz::condition(&text), |form| fuzz::condition(form).as_ref() == Ok(form));
     check(fuzz::memory(&text), |bytes| *bytes > 0);
     let horizon = text.parse::<Horizon>().map_err(|error| error.to_string());
     check(horizon, |horizon| horizon.steps().is_none() == (text == "unbounded"));

@@ -1,5 +1,6 @@
 //! `evertally plan`: every mechanism side by side, before any data is read.
 
+mod report;
 mod unbounded;
 
 use super::planning::PlanningArgs;
@@ -22,6 +23,11 @@ Examples:
     evertally plan --horizon 1344 --epsilon 1 --delta 1e-6 \\
       --max-steps 4 --min-gap 24 --plot errors.svg
 
+  Days, weeks, months and the running total of a year: which errors
+  can be had together?
+    evertally plan --horizon 365 --epsilon 1 --delta 1e-6 \\
+      --every 1d --from 2026-01-01 --report steps,7d,1mo,total --curve
+
   A stream with no known end: what does not knowing the end cost?
     evertally plan --horizon unbounded --epsilon 1 --delta 1e-6
 
@@ -39,6 +45,8 @@ grid. They are the default for every mechanism that supports them.";
 pub(crate) struct PlanArgs {
     #[command(flatten)]
     planning: PlanningArgs,
+    #[command(flatten)]
+    report: report::PlanReportArgs,
     /// Print the comparison as one JSON object
     #[arg(long, help_heading = "Output")]
     json: bool,
@@ -53,7 +61,10 @@ pub(crate) fn run(args: &PlanArgs) -> Result<()> {
     let plot =
         args.plot.as_deref().map(|path| PlotFormat::of(path).map(|format| (path, format))).transpose()?;
     output::check_outputs(&[], &[args.plot.as_deref()], args.force.existing())?;
-    let spec = args.planning.spec()?;
+    let mut spec = args.planning.spec()?;
+    if let Some(reporting) = args.report.shape(&mut spec)? {
+        return report::run(&spec, &reporting, &args.report, args.json, plot, args.force.existing());
+    }
     manners::advise(spec.budget.budget()?, None);
     let (text, chart) = if spec.horizon == Horizon::Unbounded {
         let endless = mechanism::plan_unbounded(&spec, plot.is_some())?;

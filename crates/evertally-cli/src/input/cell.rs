@@ -13,6 +13,8 @@ pub(crate) enum Cell {
     Text(String),
     Integer(i64),
     Decimal(f64),
+    /// A float of 32 bits. It is no time: today, two of them in a row are 128 seconds apart.
+    Single(f32),
     /// A boolean, or a literal of JSON that is neither a string nor an integer: a decimal, an array or
     /// an object.
     Literal(String),
@@ -45,7 +47,12 @@ impl Cell {
         match self {
             Self::Text(text) => given_name(Some(text)).map(Cow::Borrowed),
             Self::Integer(number) => Some(Cow::Owned(number.to_string())),
-            Self::Missing | Self::Decimal(_) | Self::Literal(_) | Self::Time(_) | Self::LocalTime(_) => None,
+            Self::Missing
+            | Self::Decimal(_)
+            | Self::Single(_)
+            | Self::Literal(_)
+            | Self::Time(_)
+            | Self::LocalTime(_) => None,
         }
     }
 
@@ -67,6 +74,7 @@ impl Cell {
             Self::Text(text) | Self::Literal(text) => Some(Cow::Borrowed(text.trim())),
             Self::Integer(number) => Some(Cow::Owned(number.to_string())),
             Self::Decimal(number) => Some(Cow::Owned(number.to_string())),
+            Self::Single(number) => Some(Cow::Owned(number.to_string())),
             Self::Time(micros) => {
                 Some(Cow::Owned(time::format(*micros).unwrap_or_else(|| micros.to_string())))
             }
@@ -85,7 +93,7 @@ impl Cell {
             Self::Decimal(number) => reader.parse_decimal(*number),
             Self::Time(micros) => Some(*micros),
             Self::LocalTime(micros) => reader.local(*micros),
-            Self::Missing => None,
+            Self::Missing | Self::Single(_) => None,
         }
     }
 
@@ -95,6 +103,7 @@ impl Cell {
             Self::Text(text) | Self::Literal(text) => parse_value(text.trim()),
             Self::Integer(number) => Some(integer_to_f64(*number)),
             Self::Decimal(number) => Some(*number).filter(|number| number.is_finite()),
+            Self::Single(number) => Some(f64::from(*number)).filter(|number| number.is_finite()),
             Self::Missing | Self::Time(_) | Self::LocalTime(_) => None,
         }
     }

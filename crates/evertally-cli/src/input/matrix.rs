@@ -72,7 +72,7 @@ fn check_finite(name: &str, array: &Array) -> Result<()> {
 /// The array in a file, by the file's extension.
 pub(crate) fn read(path: &Path) -> Result<Array> {
     let ending = path.extension().and_then(|ending| ending.to_str()).map(str::to_ascii_lowercase);
-    let mut source = Source::open(path, false)?;
+    let mut source = Source::open(path)?;
     match ending.as_deref() {
         Some("npy") => {
             let mut bytes = Vec::new();
@@ -127,7 +127,7 @@ fn csv_complaint(name: &str, error: &csv::Error) -> String {
 /// The names in the first line of a CSV file.
 pub(crate) fn csv_column_names(path: &Path) -> Result<Vec<String>> {
     let name = name_of(path);
-    let mut reader = ReaderBuilder::new().from_reader(Source::open(path, false)?);
+    let mut reader = ReaderBuilder::new().from_reader(Source::open(path)?);
     let header = reader.headers().map_err(|error| CliError::bad(csv_complaint(&name, &error)))?;
     let names: Vec<String> =
         header.iter().map(|cell| cell.trim_start_matches(BYTE_ORDER_MARK).trim().to_owned()).collect();

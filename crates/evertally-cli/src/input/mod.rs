@@ -1,80 +1,80 @@
-//! Readers: rows of named columns from CSV, JSON lines or Parquet, from a file or standard input;
-//! and arrays of numbers.
+//! Readers: rows of named columns from CSV, JSON or Parquet, from files or standard input; and arrays
+//! of numbers.
 //!
 //! A reader yields only the requested columns, one row at a time, into a buffer that is reused. It
-//! does not know what the columns mean.
+//! does not know what the columns mean. A reader may also add rows to totals by itself ([`bulk`]).
+//!
+//! # Missing cells
+//! A cell is missing if it is absent, null, or a text of nothing but whitespace. Words such as `NA` are
+//! texts. What a missing cell means is decided by the role of its column (`docs/files.md`).
 
+mod bulk;
 mod cell;
+mod columns;
 mod csv;
-mod jsonl;
+mod followed;
+mod json;
+mod layout;
+mod many;
 pub(crate) mod matrix;
 pub(crate) mod npy;
 pub(crate) mod npz;
-mod panic_guard;
 mod parquet;
+mod piped;
+mod source;
 mod tail;
 mod waiting;
+mod whole_lines;
 
+pub(crate) use bulk::{Bulk, Roles};
 pub(crate) use cell::{Cell, EXPECTED_VALUE};
+pub use layout::InputFormat;
+pub(crate) use layout::{Layout, parse_delimiter};
+pub(crate) use many::Inputs;
+pub(crate) use source::Source;
 pub(crate) use waiting::{NextRow, WaitingReader};
 
-use crate::error::{CliError, Result, name_of, shown};
+use crate::error::{CliError, Result, shown};
 use crate::progress::Progress;
-use clap::ValueEnum;
-use std::fs::File;
-use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 /// An invisible mark that some programs write at the start of a text file.
 pub(crate) const BYTE_ORDER_MARK: char = '\u{feff}';
-
-/// The formats that are read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum InputFormat {
-    /// Comma-separated values with a header line
-    Csv,
-    /// One JSON object per line
-    Jsonl,
-    /// Apache Parquet
-    Parquet,
-}
-
-impl InputFormat {
-    /// The format for a file's extension. Standard input is CSV by default.
-    fn of(path: &Path) -> Result<Self> {
-        if path.as_os_str() == "-" {
-            return Ok(Self::Csv);
-        }
-        match path.extension().and_then(|ending| ending.to_str()).map(str::to_ascii_lowercase).as_deref() {
-            Some("csv") => Ok(Self::Csv),
-            Some("jsonl" | "ndjson" | "json") => Ok(Self::Jsonl),
-            Some("parquet" | "pq") => Ok(Self::Parquet),
-            _ => Err(CliError::bad(format!(
-                "the format of {} cannot be recognised from its name: expected .csv, .jsonl or .parquet, or --input-format",
-                path.display()
-            ))),
-        }
-    }
-}
 
 /// One row: the requested columns in the order in which they were requested.
 pub(crate) struct Row {
     /// The number of the line, or of the row if the format has no lines, counted from 1.
     pub(crate) line: u64,
     pub(crate) cells: Vec<Cell>,
+    /// Which of several files it is from, if there are several.
+    pub(crate) file: Option<Arc<FileOfRow>>,
+}
+
+/// A file among several: its name, and what its rows are called.
+pub(crate) struct FileOfRow {
+    pub(crate) name: String,
+    pub(crate) unit: &'static str,
 }
 
 impl Row {
     pub(crate) fn for_columns(columns: &[String]) -> Self {
-        Self { line: 0, cells: vec![Cell::default(); columns.len()] }
+        Self { line: 0, cells: vec![Cell::default(); columns.len()], file: None }
+    }
+
+    /// The place of a cell, for errors. The name and the unit are those of a single input.
+    pub(crate) fn place(&self, source: &str, unit: &str, column: &str) -> String {
+        match &self.file {
+            Some(file) => place(&file.name, file.unit, self.line, column),
+            None => place(source, unit, self.line, column),
+        }
     }
 }
 
 /// A source of rows.
 pub(crate) trait RowReader: Send {
-    /// Fills the row, or returns `false` at the end of the input.
+    /// Fills the row, or returns `false` at the end of the input. After [`CliError::BadRow`], the next
+    /// call reads the next row.
     fn read(&mut self, row: &mut Row) -> Result<bool>;
 
     /// The share of the input that has been read, from 0 to 1, if it is known.
@@ -87,16 +87,23 @@ pub(crate) trait RowReader: Send {
     fn unit(&self) -> &'static str {
         "line"
     }
+
+    /// Adds some of the next rows to totals, if that is faster. The rows that it takes are read.
+    /// Returns whether another call may take more.
+    fn add_in_bulk(&mut self, _bulk: &mut Bulk<'_>) -> Result<bool> {
+        Ok(false)
+    }
 }
 
 /// Opens an input. With `follow`, the reader waits at the end of a file for rows that are appended.
 pub(crate) fn open(
     path: &Path,
-    format: Option<InputFormat>,
+    layout: impl Into<Layout>,
     columns: &[String],
     follow: bool,
 ) -> Result<Box<dyn RowReader>> {
-    let format = format.map_or_else(|| InputFormat::of(path), Ok)?;
+    let layout = layout.into();
+    let format = layout.format_of(path)?;
     if format == InputFormat::Parquet {
         if follow {
             return Err(CliError::bad(
@@ -105,87 +112,57 @@ pub(crate) fn open(
         }
         return Ok(Box::new(parquet::ParquetReader::open(path, columns)?));
     }
-    let source = Source::open(path, follow)?;
+    let delimiter = layout.delimiter_of(format)?;
+    if !follow {
+        return text_reader(Source::open(path)?, format, delimiter, columns);
+    }
+    if path.as_os_str() == "-" {
+        let input = piped::Piped::start().map_err(|error| CliError::reading(path, &error))?;
+        return text_reader(Source::growing(path, Box::new(input)), format, delimiter, columns);
+    }
+    Ok(Box::new(followed::Followed::open(path, format, delimiter, columns)?))
+}
+
+fn text_reader(
+    source: Source,
+    format: InputFormat,
+    delimiter: u8,
+    columns: &[String],
+) -> Result<Box<dyn RowReader>> {
     Ok(match format {
-        InputFormat::Jsonl => Box::new(jsonl::JsonLinesReader::new(source, columns)),
-        _ => Box::new(csv::CsvReader::open(source, columns)?),
+        InputFormat::Json => json::open(source, columns)?,
+        InputFormat::Jsonl => Box::new(json::JsonLinesReader::new(json::buffered(source), columns)),
+        InputFormat::Csv | InputFormat::Tsv | InputFormat::Parquet => {
+            Box::new(csv::CsvReader::open(source, delimiter, columns)?)
+        }
     })
 }
 
 /// The names of all columns of a file, in order, without reading a row. `None` for a format without
 /// a header, and for standard input, which cannot be read twice.
-pub(crate) fn column_names(path: &Path, format: Option<InputFormat>) -> Result<Option<Vec<String>>> {
-    let format = format.map_or_else(|| InputFormat::of(path), Ok)?;
+pub(crate) fn column_names(path: &Path, layout: impl Into<Layout>) -> Result<Option<Vec<String>>> {
+    let layout = layout.into();
+    let format = layout.format_of(path)?;
     match format {
         _ if path.as_os_str() == "-" => Ok(None),
-        InputFormat::Csv => csv::names(Source::open(path, false)?).map(Some),
+        InputFormat::Csv | InputFormat::Tsv => {
+            csv::names(Source::open(path)?, layout.delimiter_of(format)?).map(Some)
+        }
         InputFormat::Parquet => parquet::ParquetReader::names(path).map(Some),
-        InputFormat::Jsonl => Ok(None),
+        InputFormat::Json | InputFormat::Jsonl => Ok(None),
     }
 }
 
 /// Reads an input in memory, for fuzzing.
 pub(crate) fn held(bytes: Vec<u8>, format: InputFormat, columns: &[String]) -> Result<Box<dyn RowReader>> {
     let name = "memory";
-    Ok(match format {
-        InputFormat::Parquet => Box::new(parquet::ParquetReader::held(name, bytes, columns)?),
-        InputFormat::Jsonl => Box::new(jsonl::JsonLinesReader::new(Source::held(name, bytes), columns)),
-        InputFormat::Csv => Box::new(csv::CsvReader::open(Source::held(name, bytes), columns)?),
-    })
-}
-
-/// The bytes of an input, with its name for errors and a count for the progress bar.
-pub(crate) struct Source {
-    name: String,
-    bytes: Box<dyn Read + Send>,
-    read: Arc<AtomicU64>,
-    length: Option<u64>,
-}
-
-impl Source {
-    fn open(path: &Path, follow: bool) -> Result<Self> {
-        let name = name_of(path);
-        let read = Arc::new(AtomicU64::new(0));
-        if path.as_os_str() == "-" {
-            return Ok(Self { name, bytes: Box::new(std::io::stdin()), read, length: None });
-        }
-        let file = open_file(path)?;
-        let length = file.metadata().ok().filter(|_| !follow).map(|metadata| metadata.len());
-        let bytes: Box<dyn Read + Send> =
-            if follow { Box::new(tail::Tail::new(file)) } else { Box::new(file) };
-        Ok(Self { name, bytes, read, length })
-    }
-
-    fn held(name: &str, bytes: Vec<u8>) -> Self {
-        let length = Some(bytes.len() as u64);
-        Self {
-            name: name.to_owned(),
-            bytes: Box::new(std::io::Cursor::new(bytes)),
-            read: Arc::default(),
-            length,
+    match format {
+        InputFormat::Parquet => Ok(Box::new(parquet::ParquetReader::held(name, bytes, columns)?)),
+        _ => {
+            let delimiter = Layout::default().delimiter_of(format)?;
+            text_reader(Source::held(name, bytes), format, delimiter, columns)
         }
     }
-
-    fn fraction_read(&self) -> Option<f64> {
-        let length = self.length.filter(|&length| length > 0)?;
-        Some((self.read.load(Ordering::Relaxed) as f64 / length as f64).min(1.0))
-    }
-}
-
-impl Read for Source {
-    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
-        let count = self.bytes.read(buffer)?;
-        self.read.fetch_add(count as u64, Ordering::Relaxed);
-        Ok(count)
-    }
-}
-
-fn open_file(path: &Path) -> Result<File> {
-    let file = File::open(path).map_err(|error| CliError::reading(path, &error))?;
-    if file.metadata().is_ok_and(|metadata| metadata.is_dir()) {
-        return Err(CliError::bad(format!("{} is a directory: expected a file", path.display())));
-    }
-    Ok(file)
 }
 
 /// How many rows are read between two updates of the progress.
@@ -219,32 +196,5 @@ pub(crate) fn place(source: &str, unit: &str, line: u64, column: &str) -> String
 /// The error for a cell of the wrong type.
 pub(crate) fn expected(place: &str, expected: &str, cell: &Cell) -> CliError {
     let got = cell.as_shown().map_or_else(|| "nothing".to_owned(), |text| shown(&text));
-    CliError::bad(format!("{place}: expected {expected}, got {got}"))
-}
-
-/// A column's name as an error may show it. A number is not shown: without a header it is data.
-fn shown_name(name: &str) -> String {
-    if name.parse::<f64>().is_ok() { "(a number)".to_owned() } else { shown(name) }
-}
-
-/// The index of each requested column among the names in the input. The hint says where the names
-/// come from.
-fn positions(source: &str, present: &[String], requested: &[String], hint: &str) -> Result<Vec<usize>> {
-    let find = |wanted: &String| {
-        let mut matching = present.iter().enumerate().filter(|(_, name)| *name == wanted).map(|(at, _)| at);
-        match (matching.next(), matching.next()) {
-            (Some(at), None) => Ok(at),
-            (Some(_), Some(_)) => {
-                Err(CliError::bad(format!("{source} has more than one column {}", shown(wanted))))
-            }
-            (None, _) => {
-                let names =
-                    present.iter().take(20).map(|name| shown_name(name)).collect::<Vec<_>>().join(", ");
-                let more = if present.len() > 20 { ", …" } else { "" };
-                let wanted = shown(wanted);
-                Err(CliError::bad(format!("{source} has no column {wanted}{hint}: it has {names}{more}")))
-            }
-        }
-    };
-    requested.iter().map(find).collect()
+    CliError::BadRow(format!("{place}: expected {expected}, got {got}"))
 }

@@ -53,7 +53,8 @@ fn hand_over(mut reader: Box<dyn RowReader>, columns: &[String], rows: &SyncSend
     loop {
         let mut row = Row::for_columns(columns);
         let read = reader.read(&mut row).map(|is_row| is_row.then_some(row));
-        let is_last = !matches!(read, Ok(Some(_)));
+        // A bad row is followed by others.
+        let is_last = !matches!(read, Ok(Some(_)) | Err(CliError::BadRow(_)));
         if rows.send(read).is_err() || is_last {
             return;
         }

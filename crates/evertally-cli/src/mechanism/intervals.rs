@@ -7,7 +7,8 @@
 //! Everything here uses the release and public choices only, so it costs no budget:
 //! - A total of values that are not negative is not negative, so an interval can be cut at zero. This
 //!   is done where negative estimates are raised to zero.
-//! - Simultaneous intervals share the probability of a miss evenly between all estimates. Without a
+//! - Simultaneous intervals share the probability of a miss evenly between all estimates. Each step has
+//!   a share for its total and for each kind of period that may end with it. Without a
 //!   known end, step t = 1, 2, … gets the share 6/(π²t²), which adds up to one.
 
 use evertally::{Plan, Release, Spread};
@@ -23,15 +24,18 @@ pub(crate) struct Intervals {
     pub(crate) non_negative: bool,
     /// All intervals hold at once.
     pub(crate) simultaneous: bool,
+    /// The kinds of periods that have intervals beside the totals.
+    pub(crate) divisions: usize,
 }
 
 impl Intervals {
-    /// Half the width of the intervals of a step.
+    /// Half the width of the intervals of a step: of its totals, or of the sums over periods that end
+    /// with it.
     pub(super) fn margin(self, plan: &Plan, spread: &Spread) -> f64 {
         if !self.simultaneous {
             return spread.margin(LEVEL);
         }
-        let outside = (1.0 - LEVEL) * share(plan, spread.step);
+        let outside = (1.0 - LEVEL) * share(plan, spread.step) / (1.0 + self.divisions as f64);
         spread.margin_at(spread.tail.quantile_outside(outside))
     }
 

@@ -1,6 +1,6 @@
 //! Releases as CSV, with the header in lines that start with `#`.
 
-use super::{Destination, Estimate, Header, ReleaseWriter, ReleasedRow, Shape};
+use super::{Destination, Estimate, Header, Period, ReleaseWriter, ReleasedRow, Shape};
 use crate::error::{CliError, Result};
 use csv::{Writer, WriterBuilder};
 use std::io::Write;
@@ -18,7 +18,9 @@ impl CsvReleases {
             lines.push_str(&format!("# {fact}: {text}\n"));
         }
         destination.write_all(lines.as_bytes()).map_err(|error| CliError::writing(&name, &error))?;
-        let mut columns = vec!["step"];
+        let mut columns = Vec::new();
+        columns.extend(shape.periods.then_some(Period::COLUMNS).into_iter().flatten());
+        columns.push("step");
         columns.extend(shape.timed.then_some("start"));
         columns.extend(shape.keyed.then_some("key"));
         columns.extend(Estimate::COLUMNS);
@@ -33,7 +35,10 @@ impl ReleaseWriter for CsvReleases {
     fn write(&mut self, row: &ReleasedRow<'_>) -> Result<()> {
         let numbers = row.estimate.numbers().map(|number| number.to_string());
         let step = row.step.to_string();
-        let cells = std::iter::once(step.as_str())
+        let first = row.period.map(|period| period.first.to_string());
+        let period = row.period.iter().map(|period| period.kind).chain(first.as_deref());
+        let cells = period
+            .chain([step.as_str()])
             .chain(row.start.map(|start| start.text))
             .chain(row.key)
             .chain(numbers.iter().map(String::as_str));
@@ -45,10 +50,8 @@ impl ReleaseWriter for CsvReleases {
         self.writer.flush().map_err(|error| CliError::writing(&self.name, &error))
     }
 
-    fn finish(self: Box<Self>) -> Result<()> {
+    fn finish(self: Box<Self>) -> Result<Destination> {
         let name = self.name;
-        let destination =
-            self.writer.into_inner().map_err(|error| CliError::writing(&name, error.error()))?;
-        destination.commit()
+        self.writer.into_inner().map_err(|error| CliError::writing(&name, error.error()))
     }
 }

@@ -6,6 +6,7 @@
 //! budget is spent.
 
 use crate::error::{CliError, Result};
+use crate::interrupt;
 use clap::Args;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -66,7 +67,7 @@ impl Destination {
     pub(crate) fn open_private(path: &Path, existing: Existing) -> Result<Self> {
         Self::open_with(Some(path), |path| {
             // By default, only the owner may read a temporary file.
-            let file = temporary().tempfile_in(directory_of(path));
+            let file = interrupt::temporary(|| temporary().tempfile_in(directory_of(path)));
             let file = file.map_err(|error| cannot_write(path, &error))?;
             Ok(Self::Whole { file, path: path.to_owned(), existing })
         })
@@ -132,6 +133,11 @@ impl Destination {
         !matches!(self, Self::Stdout(_) | Self::Device { .. })
     }
 
+    /// Whether nobody can see it before it has its name.
+    pub(crate) fn can_vanish(&self) -> bool {
+        matches!(self, Self::Whole { .. })
+    }
+
     /// Removes an output to which nothing was written.
     pub(crate) fn discard(self) {
         if let Self::Growing { file, partial, .. } = self {
@@ -152,12 +158,39 @@ impl Destination {
 
     /// Completes the output and gives a file its name.
     pub(crate) fn commit(mut self) -> Result<()> {
+        self.complete()?;
+        self.appear()
+    }
+
+    /// Hands everything to the disk. A file has its name only after [`Destination::appear`], which
+    /// needs no more space.
+    pub(crate) fn complete(&mut self) -> Result<()> {
         let name = self.name();
-        self.flush().map_err(|error| CliError::writing(&name, &error))?;
+        let completed = self.flush().and_then(|()| match self {
+            Self::Stdout(_) | Self::Device { .. } => Ok(()),
+            Self::Whole { file, .. } => file.as_file().sync_all(),
+            Self::Growing { file, .. } => file.sync_all(),
+        });
+        completed.map_err(|error| CliError::writing(&name, &error))
+    }
+
+    /// Leaves a complete output where it is, without its name, and returns the place.
+    pub(crate) fn leave(self) -> Result<String> {
+        match self {
+            Self::Whole { file, path, .. } => {
+                let (_, left) = file.keep().map_err(|error| cannot_write(&path, &error.error))?;
+                interrupt::keep(&left);
+                Ok(left.display().to_string())
+            }
+            other => Ok(other.name()),
+        }
+    }
+
+    /// Gives a complete file its name.
+    pub(crate) fn appear(self) -> Result<()> {
         match self {
             Self::Stdout(_) | Self::Device { .. } => Ok(()),
             Self::Whole { file, path, existing } => {
-                file.as_file().sync_all().map_err(|error| cannot_write(&path, &error))?;
                 let kept = match existing {
                     Existing::Kept => file.persist_noclobber(&path),
                     Existing::Replaced => file.persist(&path),
@@ -167,11 +200,16 @@ impl Destination {
                         return cannot_write(&path, &refused.error);
                     }
                     let left = refused.file.keep().map_err(|error| cannot_write(&path, &error.error));
-                    left.map_or_else(|error| error, |(_, left)| appeared(&path, &left))
+                    left.map_or_else(
+                        |error| error,
+                        |(_, left)| {
+                            interrupt::keep(&left);
+                            appeared(&path, &left)
+                        },
+                    )
                 })
             }
-            Self::Growing { file, partial, path, existing } => {
-                file.sync_all().map_err(|error| cannot_write(&partial, &error))?;
+            Self::Growing { partial, path, existing, .. } => {
                 match existing {
                     // A second name does not take the place of a file, and a new name does.
                     Existing::Kept => match std::fs::hard_link(&partial, &path) {
@@ -198,6 +236,15 @@ impl Write for Destination {
     fn flush(&mut self) -> io::Result<()> {
         self.writer().flush()
     }
+}
+
+/// Completes all outputs of a run, and gives the files among them their names. If one of them cannot
+/// be completed, none gets its name.
+pub(crate) fn commit_together(mut outputs: Vec<Destination>) -> Result<()> {
+    outputs.iter_mut().try_for_each(Destination::complete)?;
+    // A signal that comes between two names would leave one of them.
+    let _hold = interrupt::hold();
+    outputs.into_iter().try_for_each(Destination::appear)
 }
 
 /// Writes a complete file.
@@ -303,7 +350,7 @@ pub(crate) fn temporary_beside(path: &Path) -> io::Result<NamedTempFile> {
         use std::os::unix::fs::PermissionsExt;
         builder.permissions(std::fs::Permissions::from_mode(0o666));
     }
-    builder.tempfile_in(directory_of(path))
+    interrupt::temporary(|| builder.tempfile_in(directory_of(path)))
 }
 
 /// A temporary file whose name shows which program left it, in case the program is killed.

@@ -39,10 +39,8 @@ impl ReleaseWriter for JsonReleases {
         self.writer.flush().map_err(|error| CliError::writing(&self.name, &error))
     }
 
-    fn finish(self: Box<Self>) -> Result<()> {
+    fn finish(self: Box<Self>) -> Result<Destination> {
         let name = self.name;
-        let destination =
-            self.writer.into_inner().map_err(|error| CliError::writing(&name, error.error()))?;
-        destination.commit()
+        self.writer.into_inner().map_err(|error| CliError::writing(&name, error.error()))
     }
 }

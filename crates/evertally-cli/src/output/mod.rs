@@ -12,8 +12,8 @@ mod parquet;
 
 pub(crate) use answers::{AnswerRow, write_answers};
 pub(crate) use destination::{
-    Destination, Existing, ForceArgs, beside, check_growing, check_outputs, check_writable, print,
-    temporary_beside, write_whole_file,
+    Destination, Existing, ForceArgs, beside, check_growing, check_outputs, check_writable, commit_together,
+    print, temporary_beside, write_whole_file,
 };
 pub(crate) use header::Header;
 pub(crate) use json_line::{JsonObject, json_line};
@@ -79,6 +79,8 @@ pub(crate) struct Shape {
     pub(crate) timed: bool,
     /// Releases have a key.
     pub(crate) keyed: bool,
+    /// Releases have a period.
+    pub(crate) periods: bool,
 }
 
 /// One private estimate with its 95 % interval. Every format and the plot take this type.
@@ -104,6 +106,9 @@ impl Estimate {
 /// One released total.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub(crate) struct ReleasedRow<'a> {
+    /// What it sums, in a report.
+    #[serde(flatten)]
+    pub(crate) period: Option<Period<'a>>,
     /// The step, counted from zero.
     pub(crate) step: u64,
     /// The start of its bucket, in a timed table.
@@ -114,6 +119,21 @@ pub(crate) struct ReleasedRow<'a> {
     pub(crate) key: Option<&'a str>,
     #[serde(flatten)]
     pub(crate) estimate: Estimate,
+}
+
+/// What a row of a report sums: the steps from the first to that of the row.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub(crate) struct Period<'a> {
+    /// The kind of period, as in the option.
+    #[serde(rename = "period")]
+    pub(crate) kind: &'a str,
+    #[serde(rename = "first_step")]
+    pub(crate) first: u64,
+}
+
+impl Period<'_> {
+    /// The names of its columns, in every format.
+    const COLUMNS: [&'static str; 2] = ["period", "first_step"];
 }
 
 /// The start of a bucket. Parquet has times of its own, and all other formats have the text.
@@ -138,8 +158,8 @@ pub(crate) trait ReleaseWriter {
     /// Hands what was written so far to the system, if the format allows it.
     fn flush(&mut self) -> Result<()>;
 
-    /// Completes the table. Only then does a file get its name.
-    fn finish(self: Box<Self>) -> Result<()>;
+    /// Completes the table, and returns the output that holds it. A file does not have its name yet.
+    fn finish(self: Box<Self>) -> Result<Destination>;
 }
 
 /// Starts a table in the given format with its header.

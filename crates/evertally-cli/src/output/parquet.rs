@@ -1,6 +1,6 @@
 //! Releases as Parquet, with the header in the file's key-value metadata under `evertally.…`.
 
-use super::{Destination, Estimate, Header, ReleaseWriter, ReleasedRow, Shape};
+use super::{Destination, Estimate, Header, Period, ReleaseWriter, ReleasedRow, Shape};
 use crate::error::{CliError, Result};
 use parquet::basic::Compression;
 use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
@@ -24,6 +24,8 @@ pub(crate) struct ParquetReleases {
 
 #[derive(Default)]
 struct Held {
+    periods: Vec<ByteArray>,
+    firsts: Vec<i64>,
     steps: Vec<i64>,
     starts: Vec<i64>,
     keys: Vec<ByteArray>,
@@ -33,10 +35,16 @@ struct Held {
 impl ParquetReleases {
     pub(crate) fn start(destination: Destination, header: &Header, shape: Shape) -> Result<Self> {
         let name = destination.name();
+        let period = if shape.periods {
+            let [kind, first] = Period::COLUMNS;
+            format!("required binary {kind} (STRING); required int64 {first};")
+        } else {
+            String::new()
+        };
         let start = if shape.timed { "required int64 start (TIMESTAMP(MICROS,true));" } else { "" };
         let key = if shape.keyed { "required binary key (STRING);" } else { "" };
         let text = format!(
-            "message releases {{ required int64 step; {start} {key} {} }}",
+            "message releases {{ {period} required int64 step; {start} {key} {} }}",
             Estimate::COLUMNS.map(|column| format!("required double {column};")).join(" ")
         );
         let failed = |error| failure(&name, &error);
@@ -58,6 +66,10 @@ impl ParquetReleases {
             return Ok(());
         }
         let mut group = self.writer.next_row_group()?;
+        if self.shape.periods {
+            write_column::<ByteArrayType>(&mut group, &self.held.periods)?;
+            write_column::<Int64Type>(&mut group, &self.held.firsts)?;
+        }
         write_column::<Int64Type>(&mut group, &self.held.steps)?;
         if self.shape.timed {
             write_column::<Int64Type>(&mut group, &self.held.starts)?;
@@ -89,7 +101,12 @@ impl ReleaseWriter for ParquetReleases {
     fn write(&mut self, row: &ReleasedRow<'_>) -> Result<()> {
         // Horizons end at 2^60, so every step fits the signed column that other programs read most
         // easily.
-        self.held.steps.push(i64::try_from(row.step).unwrap_or(i64::MAX));
+        let signed = |step: u64| i64::try_from(step).unwrap_or(i64::MAX);
+        self.held.steps.push(signed(row.step));
+        if let Some(period) = row.period {
+            self.held.periods.push(ByteArray::from(period.kind));
+            self.held.firsts.push(signed(period.first));
+        }
         self.held.starts.push(row.start.map_or(0, |start| start.micros));
         self.held.keys.push(ByteArray::from(row.key.unwrap_or_default()));
         for (column, number) in self.held.numbers.iter_mut().zip(row.estimate.numbers()) {
@@ -106,12 +123,11 @@ impl ReleaseWriter for ParquetReleases {
         Ok(())
     }
 
-    fn finish(mut self: Box<Self>) -> Result<()> {
+    fn finish(mut self: Box<Self>) -> Result<Destination> {
         self.write_group().map_err(|error| failure(&self.name, &error))?;
         let name = self.name;
         let buffer = self.writer.into_inner().map_err(|error| failure(&name, &error))?;
-        let destination = buffer.into_inner().map_err(|error| CliError::writing(&name, error.error()))?;
-        destination.commit()
+        buffer.into_inner().map_err(|error| CliError::writing(&name, error.error()))
     }
 }
 

@@ -8,6 +8,7 @@ mod frame;
 mod game;
 mod profiles;
 mod thinning;
+mod trade_off;
 
 pub(crate) use axis::grouped;
 pub(crate) use curves::CurveChart;
@@ -16,8 +17,10 @@ pub(crate) use frame::Line;
 pub(crate) use game::GameChart;
 pub(crate) use profiles::ProfileChart;
 pub(crate) use thinning::Thinned;
+pub(crate) use trade_off::{TradeOffChart, cross};
 
 use crate::error::{CliError, Result};
+use crate::panic_guard::without_panic;
 use plotters::coord::Shift;
 use plotters::prelude::*;
 use plotters::style::register_font;
@@ -124,10 +127,11 @@ pub(crate) fn render(chart: &impl Chart, format: PlotFormat) -> Result<Vec<u8>> 
     for (style, bytes) in fonts {
         register_font(FAMILY, style, bytes).map_err(|_| cannot_draw("an embedded font is damaged"))?;
     }
-    match format {
+    let drawn = without_panic(|| match format {
         PlotFormat::Svg => render_svg(chart),
         PlotFormat::Png => render_png(chart),
-    }
+    });
+    drawn.unwrap_or_else(|| Err(cannot_draw("drawing failed")))
 }
 
 fn scaled((width, height): (u32, u32), scale: f64) -> (u32, u32) {

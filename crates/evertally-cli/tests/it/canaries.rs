@@ -91,10 +91,17 @@ impl Planted {
 #[test]
 fn releases_and_pictures_show_no_count_and_no_key() {
     let planted = Planted::new();
-    for (number, extra) in
-        ["", "--window 2", "--decay 0.9", "--arithmetic float", "--round --non-negative", "--grid 0.25"]
-            .iter()
-            .enumerate()
+    for (number, extra) in [
+        "",
+        "--window 2",
+        "--decay 0.9",
+        "--arithmetic float",
+        "--round --non-negative",
+        "--grid 0.25",
+        "--report steps,2,total",
+    ]
+    .iter()
+    .enumerate()
     {
         for format in ["csv", "jsonl", "parquet"] {
             let out = format!("out{number}.{format}");
@@ -107,6 +114,7 @@ fn releases_and_pictures_show_no_count_and_no_key() {
             .succeeds(&format!("count in.jsonl --value n {BUDGET} --noise-key noise.key {extra} {pictures}"));
     }
     planted.succeeds(&format!("count in.csv --value n {BUDGET} --noise-key noise.key --plot out.png"));
+    planted.succeeds(&format!("count in.csv --value n {BUDGET} --noise-key noise.key --covariance c.npy"));
     let timed =
         format!("--time time --every 1h --from 2026-01-05 --horizon 4 {BUDGET} --noise-key noise.key");
     planted.succeeds(&format!(
@@ -115,6 +123,10 @@ fn releases_and_pictures_show_no_count_and_no_key() {
     planted.succeeds(&format!(
         "count timed.csv {timed} --value amount --clamp 0,1000000000 --output follow.csv"
     ));
+    // Rows that are chosen, and rows that cannot be read.
+    planted.succeeds(&format!("count timed.csv {timed} --where amount>1"));
+    planted.succeeds(&format!("count timed.csv {timed} --value region --clamp 0,9 --skip-bad-rows"));
+    planted.fails(&format!("count timed.csv timed.csv {timed}"));
     // The closing summary and advice, in colour or not.
     for color in ["always", "never"] {
         let ran = planted.run(&format!("count timed.csv {timed} --verbose --color {color}"));
@@ -128,7 +140,8 @@ fn releases_that_are_followed_show_no_count_and_no_key() {
     let line = format!("count - --value n {BUDGET} --noise-key noise.key --follow --horizon 3");
     for (input, code) in [
         (format!("n\n{COUNT}\n0\n0\n"), 0),
-        (format!("n\n{COUNT}\nx\n"), 2),
+        // A row that cannot be read is left out, with a warning.
+        (format!("n\n{COUNT}\nx\n0\n"), 0),
         (format!("n\n{}", "1\n".repeat(4)), 2),
     ] {
         let ran = planted.place.run_with_input(&line, input);

@@ -38,16 +38,41 @@ impl<'a> EventRow<'a> {
         Self { task, unit, row: Row::for_columns(&task.columns()) }
     }
 
+    pub(super) fn task(&self) -> &'a Task<'a> {
+        self.task
+    }
+
     /// The cells, for a reader to fill.
     pub(super) fn cells(&mut self) -> &mut Row {
         &mut self.row
     }
 
+    /// The event of this row; `None` if the filter leaves it out.
+    pub(super) fn filtered_event(&mut self) -> Result<Option<Event<'_>>> {
+        if let Some(filter) = &self.task.filter {
+            let first = self.row.cells.len() - filter.columns().len();
+            let holds = filter.holds(&self.row.cells[first..]);
+            let holds = holds.map_err(|(column, expectation)| {
+                let place = self.row.place(&self.task.source, self.unit, &filter.columns()[column]);
+                expected(&place, &expectation, &self.row.cells[first + column])
+            });
+            if !holds? {
+                return Ok(None);
+            }
+        }
+        self.event().map(Some)
+    }
+
     pub(super) fn event(&mut self) -> Result<Event<'_>> {
-        let (task, unit, line) = (self.task, self.unit, self.row.line);
-        let place = |column: &str| place(&task.source, unit, line, column);
+        let (task, unit) = (self.task, self.unit);
+        let Row { line, file, cells } = &mut self.row;
+        let (line, file) = (*line, file.as_deref());
+        let place = |column: &str| match file {
+            Some(file) => place(&file.name, file.unit, line, column),
+            None => place(&task.source, unit, line, column),
+        };
         let mut event = Event::default();
-        let mut cells = self.row.cells.iter_mut();
+        let mut cells = cells.iter_mut();
         if let (Some(column), Some(cell)) = (&task.args.time, cells.next()) {
             event.time = cell.as_time(&task.times).ok_or_else(|| bad_time(task, &place(column), cell))?;
         }
@@ -68,7 +93,7 @@ impl<'a> EventRow<'a> {
     /// The place of a column of this row, for messages.
     fn place(&self, column: Option<&String>) -> String {
         let column = column.map(String::as_str).unwrap_or_default();
-        place(&self.task.source, self.unit, self.row.line, column)
+        self.row.place(&self.task.source, self.unit, column)
     }
 
     /// The error for an event that the stream refused, with its place.
@@ -77,7 +102,7 @@ impl<'a> EventRow<'a> {
         let is_outside = matches!(error, StreamError::OutsideRange { .. });
         let place = self.place(if is_outside { task.args.time.as_ref() } else { task.args.value.as_ref() });
         let Some(buckets) = task.buckets().filter(|_| is_outside) else {
-            return CliError::bad(format!("{place}: {error}"));
+            return CliError::BadRow(format!("{place}: {error}"));
         };
         let [from, to] = [0, buckets.steps()].map(|step| task.show_time(buckets.start_of(step)));
         let remedy = "--outside drop leaves such events out";
@@ -95,6 +120,14 @@ impl<'a> EventRow<'a> {
 
 /// The error for a cell that is no time.
 fn bad_time(task: &Task<'_>, place: &str, cell: &Cell) -> CliError {
+    if let Cell::Single(number) = cell {
+        let looks = if (1e8..1e11).contains(number) { "; it looks like Unix seconds, but" } else { ":" };
+        return expected(
+            place,
+            &format!("a time{looks} floats of 32 bits are minutes apart, so write the column with 64 bits"),
+            cell,
+        );
+    }
     let is_ambiguous = cell.as_shown().is_some_and(|text| task.times.is_ambiguous(&text));
     let remedy = if is_ambiguous {
         "; say which number is the day with --time-format %d/%m/%Y or --time-format %m/%d/%Y"
@@ -106,6 +139,8 @@ fn bad_time(task: &Task<'_>, place: &str, cell: &Cell) -> CliError {
     expected(place, &format!("{}{remedy}", task.times.expected()), cell)
 }
 
+const OUTSIDE: &str = "an event outside the declared range was dropped, as will be others";
+
 /// The events that did not count, as far as the operator may know. A kind that others may see while
 /// the program runs is reported once and without a number.
 pub(super) struct LeftOut<'a> {
@@ -114,11 +149,12 @@ pub(super) struct LeftOut<'a> {
     /// The warnings that were given.
     told: Vec<&'static str>,
     unnamed: u64,
+    bad: u64,
 }
 
 impl<'a> LeftOut<'a> {
     pub(super) fn new(task: &'a Task<'a>) -> Self {
-        Self { task, is_following: false, told: Vec::new(), unnamed: 0 }
+        Self { task, is_following: false, told: Vec::new(), unnamed: 0, bad: 0 }
     }
 
     pub(super) fn while_following(task: &'a Task<'a>) -> Self {
@@ -154,11 +190,32 @@ impl<'a> LeftOut<'a> {
             Ok(Some(Outcome::Early)) => self
                 .warn_once("an event from further in the future than --lag was dropped, as will be others"),
             Err(StreamError::OutsideRange { .. }) if self.task.args.outside == Outside::Drop => {
-                self.warn_once("an event outside the declared range was dropped, as will be others");
+                self.warn_once(OUTSIDE);
             }
             Err(error) => return Err(row.refused(&error)),
         }
         Ok(())
+    }
+
+    /// Leaves out a row that cannot be used, if the user wants that or the run follows its input: a
+    /// bad line must not end a stream. Any other error stops the run.
+    pub(super) fn skip<T>(&mut self, read: Result<T>) -> Result<Option<T>> {
+        match read {
+            Err(CliError::BadRow(_)) if self.task.args.inputs.skip_bad_rows => {
+                self.bad += 1;
+                Ok(None)
+            }
+            Err(CliError::BadRow(reason)) if self.is_following => {
+                warn(format_args!("{reason}; the row does not count"));
+                Ok(None)
+            }
+            read => read.map(Some),
+        }
+    }
+
+    /// Warns of events outside the range that a reader has left out.
+    pub(super) fn note_outside(&mut self) {
+        self.warn_once(OUTSIDE);
     }
 
     fn warn_once(&mut self, warning: &'static str) {
@@ -168,8 +225,15 @@ impl<'a> LeftOut<'a> {
         }
     }
 
-    /// Reports at the end how many events named nobody.
+    /// Reports at the end how many rows could not be read, and how many events named nobody.
     pub(super) fn tell(self) {
+        match self.bad {
+            0 => {}
+            1 => warn("1 row cannot be read and was left out; without --skip-bad-rows it would be named"),
+            count => warn(format_args!(
+                "{count} rows cannot be read and were left out; without --skip-bad-rows the first would be named"
+            )),
+        }
         match self.unnamed {
             0 => {}
             1 => warn("1 event names no person and was left out; --unnamed refuse stops instead"),

@@ -1,10 +1,12 @@
 //! From rows to closed steps.
 
 use super::events::{EventRow, LeftOut};
+use super::options::Outside;
 use super::release::Releaser;
 use super::task::Task;
 use crate::error::{CliError, Result};
-use crate::input::{EXPECTED_VALUE, ROWS_BETWEEN_UPDATES, RowReader, each_row, expected, place};
+use crate::input::{Bulk, EXPECTED_VALUE, ROWS_BETWEEN_UPDATES, Roles, Row, RowReader, expected};
+use crate::interrupt;
 use crate::progress::{Progress, with_progress};
 use evertally_stream::{
     Buckets, ClosedStep, Error as StreamError, Follow, Gather, GatheredSteps, Rows, Side,
@@ -18,9 +20,19 @@ pub(super) fn gather_events(
 ) -> Result<GatheredSteps> {
     let mut gather = Gather::new(buckets, task.rules(), task.memory_limit())?;
     let mut left_out = LeftOut::new(task);
+    let roles = bulk_roles(task).filter(|_| gather.takes_columns());
     let mut rows = EventRows::new(task, reader, "reading");
-    while rows.read()? {
-        let pushed = gather.push(&rows.row.event()?);
+    loop {
+        if let Some(roles) = roles {
+            rows.add_in_bulk(roles, &mut gather, &mut left_out)?;
+        }
+        if !rows.read_usable(&mut left_out)? {
+            break;
+        }
+        let pushed = match left_out.skip(rows.row.filtered_event())?.flatten() {
+            Some(event) => gather.push(&event),
+            None => continue,
+        };
         left_out.note(pushed, &rows.row)?;
     }
     drop(rows);
@@ -37,13 +49,16 @@ pub(super) fn each_event(
 ) -> Result<()> {
     let mut rows = EventRows::new(task, reader, "reading");
     while rows.read()? {
-        take(&rows.row.event()?);
+        if let Some(event) = rows.row.filtered_event()? {
+            take(&event);
+        }
     }
     Ok(())
 }
 
 /// Releases each bucket as soon as an event has moved past it. The end of the input closes the
-/// remaining buckets. Their number was declared, so no event decides it.
+/// remaining buckets. Their number was declared, so no event decides it. A signal closes nothing, so
+/// that the stream can go on.
 pub(super) fn follow_events(
     task: &Task<'_>,
     buckets: Buckets,
@@ -53,8 +68,8 @@ pub(super) fn follow_events(
     let mut follow = Follow::new(buckets, task.rules());
     let mut left_out = LeftOut::while_following(task);
     let mut rows = EventRows::new(task, reader, "following");
-    while rows.read()? {
-        let event = rows.row.event()?;
+    while rows.read_usable(&mut left_out)? {
+        let Some(event) = left_out.skip(rows.row.filtered_event())?.flatten() else { continue };
         match follow.push(&event) {
             Ok(pushed) => {
                 left_out.note(Ok(pushed.outcome), &rows.row)?;
@@ -65,7 +80,8 @@ pub(super) fn follow_events(
                 // that cannot count moves no time.
                 let is_over =
                     error == StreamError::OutsideRange { side: Side::After } && follow.would_count(&event);
-                left_out.note(Err(error), &rows.row)?;
+                let noted = left_out.note(Err(error), &rows.row);
+                left_out.skip(noted)?;
                 if is_over {
                     break;
                 }
@@ -73,7 +89,7 @@ pub(super) fn follow_events(
         }
     }
     left_out.tell();
-    releaser.release_and_flush(follow.finish())
+    if interrupt::is_stopping() { Ok(()) } else { releaser.release_and_flush(follow.finish()) }
 }
 
 /// Releases each row as a step, as soon as it is read. Declared steps without a row are zero.
@@ -83,11 +99,11 @@ pub(super) fn follow_rows(
     releaser: &mut Releaser<'_>,
 ) -> Result<()> {
     let mut rows = Rows::new(task.declared_rows(), task.clamp)?;
-    each_row_value(task, reader, |value| {
+    each_row_value(task, reader, LeftOut::while_following(task), |value| {
         let closed = rows.push(value)?;
         Ok(releaser.release_and_flush(std::iter::once(closed)))
     })?;
-    releaser.release_and_flush(rows.finish())
+    if interrupt::is_stopping() { Ok(()) } else { releaser.release_and_flush(rows.finish()) }
 }
 
 /// Reads every row as a step before any is released, so that an invalid row costs no budget.
@@ -99,7 +115,7 @@ pub(super) fn read_rows(
 ) -> Result<(u64, Vec<ClosedStep>, impl Iterator<Item = ClosedStep> + use<>)> {
     let mut rows = Rows::new(task.declared_rows(), task.clamp)?;
     let mut closed = Vec::new();
-    each_row_value(task, reader, |value| {
+    each_row_value(task, reader, LeftOut::new(task), |value| {
         closed.push(rows.push(value)?);
         Ok(Ok(()))
     })?;
@@ -117,16 +133,52 @@ pub(super) fn read_rows(
 fn each_row_value(
     task: &Task<'_>,
     reader: &mut dyn RowReader,
+    mut left_out: LeftOut<'_>,
     mut take: impl FnMut(f64) -> std::result::Result<Result<()>, StreamError>,
 ) -> Result<()> {
     let columns = task.columns();
     let column = columns.first().map_or("", String::as_str);
-    each_row(&columns, reader, Some("reading"), |unit, row| {
+    let mut progress = Progress::new("reading");
+    let mut row = Row::for_columns(&columns);
+    let mut count: u64 = 0;
+    loop {
+        match left_out.skip(reader.read(&mut row))? {
+            Some(false) => return Ok(()),
+            Some(true) => {}
+            None => continue,
+        }
+        count += 1;
+        if count.is_multiple_of(ROWS_BETWEEN_UPDATES) {
+            progress.update(reader.fraction_read());
+        }
         let cell = &row.cells[0];
-        let place = || place(&task.source, unit, row.line, column);
-        let value = cell.as_value().ok_or_else(|| expected(&place(), EXPECTED_VALUE, cell))?;
-        take(value).map_err(|error| CliError::bad(format!("{}: {error}", place())))?
-    })
+        let place = || row.place(&task.source, reader.unit(), column);
+        let value = cell.as_value().ok_or_else(|| expected(&place(), EXPECTED_VALUE, cell));
+        let taken = value.and_then(|value| {
+            take(value).map_err(|error| {
+                let message = format!("{}: {error}", place());
+                match error {
+                    StreamError::HorizonSpent { .. } => CliError::BadInput(message),
+                    _ => CliError::BadRow(message),
+                }
+            })
+        });
+        if let Some(written) = left_out.skip(taken)? {
+            written?;
+        }
+    }
+}
+
+/// The columns of a count whose rows a reader may add by itself. The order is that of
+/// [`Task::columns`].
+fn bulk_roles(task: &Task<'_>) -> Option<Roles> {
+    let has_others = task.args.person.is_some() || task.args.id.is_some() || task.filter.is_some();
+    if has_others || task.args.time.is_none() {
+        return None;
+    }
+    let value = task.args.value.as_ref().map(|_| 1);
+    let key = task.args.group_by.as_ref().map(|_| if value.is_some() { 2 } else { 1 });
+    Some(Roles { time: 0, value, key })
 }
 
 /// The rows of an input as events, one after another.
@@ -141,6 +193,29 @@ impl<'a> EventRows<'a> {
     fn new(task: &'a Task<'a>, reader: &'a mut dyn RowReader, label: &'static str) -> Self {
         let row = EventRow::new(task, reader.unit());
         Self { row, reader, progress: Progress::new(label), count: 0 }
+    }
+
+    /// Lets the reader add as many of the next rows as it can by itself.
+    fn add_in_bulk(&mut self, roles: Roles, gather: &mut Gather, left_out: &mut LeftOut<'_>) -> Result<()> {
+        let task = self.row.task();
+        let drops_outside = task.args.outside == Outside::Drop;
+        let mut bulk = Bulk { roles, times: &task.times, gather, drops_outside, has_dropped: false };
+        while self.reader.add_in_bulk(&mut bulk)? {
+            self.progress.update(self.reader.fraction_read());
+        }
+        if bulk.has_dropped {
+            left_out.note_outside();
+        }
+        Ok(())
+    }
+
+    /// Whether there was another row that can be read. Others are left out or stop the run.
+    fn read_usable(&mut self, left_out: &mut LeftOut<'_>) -> Result<bool> {
+        loop {
+            if let Some(is_row) = left_out.skip(self.read())? {
+                return Ok(is_row);
+            }
+        }
     }
 
     /// Whether there was another row.

@@ -51,17 +51,20 @@ fn close_by_clock(
     release(live.advance_to(clock()))?;
     while let Some(next_close) = live.next_close() {
         let micros = next_close.saturating_sub(clock()).max(0);
-        let waited = wait(Duration::from_micros(micros.unsigned_abs()))?;
+        let waited = left_out.skip(wait(Duration::from_micros(micros.unsigned_abs())))?;
         // Time has passed while the program waited, so the clock comes before the event.
         release(live.advance_to(clock()))?;
         match waited {
-            NextRow::Row(read) => {
+            Some(NextRow::Row(read)) => {
                 *row.cells() = read;
-                let pushed = live.push(&row.event()?);
-                left_out.note(pushed, &row)?;
+                if let Some(event) = left_out.skip(row.filtered_event())?.flatten() {
+                    let pushed = live.push(&event);
+                    let noted = left_out.note(pushed, &row);
+                    left_out.skip(noted)?;
+                }
             }
-            NextRow::Nothing => {}
-            NextRow::End => break,
+            Some(NextRow::Nothing) | None => {}
+            Some(NextRow::End) => break,
         }
     }
     left_out.tell();

@@ -2,10 +2,14 @@
 //!
 //! Data flow in one direction: [`options`] is what the user wrote, [`task`] is what it means (with
 //! [`schedule`] for time), [`feed`] and [`live`] turn rows into closed steps, and [`release`] turns
-//! closed steps into estimates that are written and drawn. [`summary`] closes the run.
+//! closed steps into estimates that are written and drawn. [`finish`] gives all outputs their names,
+//! and [`summary`] closes the run.
 
 mod events;
 mod feed;
+mod filter;
+mod finish;
+mod inputs;
 mod live;
 mod options;
 mod release;
@@ -16,14 +20,14 @@ mod task;
 mod tests;
 mod truth;
 
+pub(crate) use filter::Filter;
 pub(crate) use options::CountArgs;
 pub(crate) use task::{key_set, keys_by_line, parse_clamp};
 
 use crate::error::{CliError, Result};
 use crate::mechanism::Prepared;
 use crate::plot::PlotFormat;
-use crate::progress::with_progress;
-use crate::{input, manners, output};
+use crate::{interrupt, manners, output};
 use evertally_stream::Amount;
 use output::{Destination, OutputFormat};
 use release::{Input, Releaser, Start};
@@ -32,13 +36,11 @@ use std::path::Path;
 use task::Task;
 
 pub(crate) fn run(args: &CountArgs) -> Result<()> {
-    let written = [args.output.as_deref(), args.plot.as_deref()];
-    let read = [
-        Some(args.file.as_path()),
-        args.noise_key.path(),
-        args.groups.as_deref().map(Path::new),
-        args.budget_file.path(),
-    ];
+    interrupt::listen()?;
+    let written = [args.output.as_deref(), args.plot.as_deref(), args.covariance.path()?];
+    let inputs = args.inputs.expand()?;
+    let others = [args.noise_key.path(), args.groups.as_deref().map(Path::new), args.budget_file.path()];
+    let read: Vec<_> = inputs.paths().map(Some).chain(others).collect();
     let existing = args.force.existing();
     output::check_outputs(&read, &written, existing)?;
     let plot =
@@ -54,7 +56,8 @@ pub(crate) fn run(args: &CountArgs) -> Result<()> {
     if task.bounds_persons {
         args.budget_file.refuse_events()?;
     }
-    let charge = args.budget_file.charge("count", &args.file, task.unit(), task.spec.neighbours)?;
+    let charge =
+        args.budget_file.charge("count", Path::new(&task.source), task.unit(), task.spec.neighbours)?;
     if let Some(charge) = &charge {
         charge.check(task.spec.budget.budget()?, key.tag())?;
     }
@@ -64,13 +67,21 @@ pub(crate) fn run(args: &CountArgs) -> Result<()> {
     let planned = task.horizon().map(prepare).transpose()?;
     manners::advise(task.spec.budget.budget()?, None);
     key.refuse_outputs(&written)?;
-    let mut reader = input::open(&args.file, args.input_format, &task.columns(), args.follow)?;
+    // Outputs are tried before anything is read, and opened before anything is released, so that an
+    // output that cannot be written costs no budget. Between the two, memory grows with the input: a
+    // program that the system ends there leaves no file. A followed output stays, so it is opened
+    // when the first step closes.
+    written.iter().flatten().try_for_each(|path| output::check_writable(path, existing))?;
+    if args.follow {
+        interrupt::follow();
+    }
+    let opened = inputs.open(args.inputs.layout(), &task.columns(), args.follow);
+    if interrupt::is_stopping() {
+        return Err(CliError::bad(format!("stopped before {} had a row: nothing was released", task.source)));
+    }
+    let mut reader = opened?;
     events::check_name_columns(&task, reader.as_ref())?;
-    // Outputs are opened before anything is released, so that an output that cannot be written costs
-    // no budget. A followed output stays, so it is opened when the first step closes.
-    let plot = plot
-        .map(|(path, format)| Destination::open(Some(path), existing).map(|out| (out, format)))
-        .transpose()?;
+    let (pays, mut _hold) = (charge.is_some(), None);
     let start = Start { key, charge, format, existing, truth_not_private: args.plot_truth_not_private };
 
     // A followed run always has a plan, because the task refuses one without a horizon.
@@ -88,13 +99,19 @@ pub(crate) fn run(args: &CountArgs) -> Result<()> {
         }
         releaser
     } else {
-        let destination = Destination::open(args.output.as_deref(), existing)?;
+        // What is paid for is written, even if a signal comes.
+        let mut open = || {
+            let opened = Destination::open(args.output.as_deref(), existing)?;
+            _hold = pays.then(interrupt::hold);
+            interrupt::advise(finish::advice(&task));
+            Ok::<_, CliError>(opened)
+        };
         let known = if task.is_unbounded() { Input::SoFar } else { Input::Whole };
         match (&task.steps, planned) {
             (Steps::Buckets(buckets), Some(prepared)) => {
                 let gathered = feed::gather_events(&task, buckets.clone(), reader.as_mut())?;
                 let steps = |each: &mut dyn FnMut(&[Amount])| gathered.totals().for_each(&mut *each);
-                let mut releaser = Releaser::start(&task, prepared, start, &known(&steps), destination)?;
+                let mut releaser = Releaser::start(&task, prepared, start, &known(&steps), open()?)?;
                 releaser.release_all(gathered)?;
                 releaser
             }
@@ -104,15 +121,16 @@ pub(crate) fn run(args: &CountArgs) -> Result<()> {
                 let prepared = planned.map_or_else(|| prepare(count.into()), Ok)?;
                 let steps =
                     |each: &mut dyn FnMut(&[Amount])| closed.iter().for_each(|step| each(&step.totals));
-                let mut releaser = Releaser::start(&task, prepared, start, &known(&steps), destination)?;
+                let mut releaser = Releaser::start(&task, prepared, start, &known(&steps), open()?)?;
                 releaser.release_all(closed.into_iter().chain(rest))?;
                 releaser
             }
         }
     };
-    let (chart, released) = releaser.finish()?;
-    if let Some((out, format)) = plot {
-        out.write_whole(&with_progress("drawing", |_| crate::plot::render(&chart, format))?)?;
+    let (table, chart, released) = releaser.finish()?;
+    finish::write_outputs(&task, table, plot.map(|plot| (plot, &chart)), released.covariance.as_ref())?;
+    if interrupt::is_stopping() {
+        finish::say_how_to_go_on(&task, &released);
     }
     manners::summarise(summary::summary(&task, &released));
     Ok(())

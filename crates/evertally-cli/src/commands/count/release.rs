@@ -11,7 +11,8 @@ use crate::error::{CliError, Result};
 use crate::mechanism::{Prepared, Running};
 use crate::noise_key::{EachStep, Key, Payment, Watch};
 use crate::output::{
-    self, Destination, Existing, Header, OutputFormat, ReleaseWriter, ReleasedRow, Shape, Start as RowStart,
+    self, Destination, Estimate, Existing, Header, OutputFormat, Period, ReleaseWriter, ReleasedRow, Shape,
+    Start as RowStart,
 };
 use crate::plot::{EstimateChart, Point, Thinned};
 use crate::progress::Progress;
@@ -101,23 +102,29 @@ impl<'a> Releaser<'a> {
             header,
             payment: start.charge.map(|charge| (charge, prepared.plan.spend())),
             format: start.format,
-            shape: Shape { timed: task.buckets().is_some(), keyed: task.keys.is_some() },
+            shape: Shape {
+                timed: task.buckets().is_some(),
+                keyed: task.keys.is_some(),
+                periods: task.reporting.is_some(),
+            },
             path,
             existing: start.existing,
         };
         // A mean over a cap that is never reached would say nothing.
         let rmse = (!prepared.plan.is_unbounded()).then(|| prepared.plan.accuracy().rmse);
+        let wants_covariance = task.args.covariance.path()?.is_some();
+        let covariance = wants_covariance.then(|| prepared.plan.covariance()).transpose()?;
         let width = task.keys.as_ref().map_or(1, |keys| keys.names().len());
         let (key, watch) = start.key.watched(&prepared.plan.noise_name())?;
         Ok(Self {
             task,
             mechanism: prepared.plan.mechanism().to_string(),
-            running: prepared.start(key)?,
+            running: prepared.start(key, task.divisions())?,
             watch: watch.for_keys(task.keys.as_ref()),
             output: Output::Waiting(Box::new(waiting)),
             curves: vec![Thinned::default(); width],
             truth: start.truth_not_private.then(|| TruthNotPrivate::new(task.spec.workload, width)),
-            released: Released { steps: 0, rmse, last_error: None },
+            released: Released { steps: 0, rmse, last_error: None, covariance },
         })
     }
 
@@ -166,17 +173,40 @@ impl<'a> Releaser<'a> {
         self.released.steps += 1;
         self.released.last_error = estimates.first().map(|estimate| estimate.standard_error);
         for (index, (estimate, curve)) in estimates.iter().zip(&mut self.curves).enumerate() {
-            writer.write(&ReleasedRow {
-                step: closed.step,
-                start: start.map(|micros| RowStart { micros, text: &shown }),
-                key: names.and_then(|names| names.get(index)).map(String::as_str),
-                estimate: *estimate,
-            })?;
             curve.push(Point {
                 x: start.map_or(closed.step as f64, |start| start as f64),
                 estimate: *estimate,
                 truth_not_private: truths.and_then(|truths| truths.get(index)).copied(),
             });
+        }
+        let mut write = |start: Option<(i64, &str)>, period: Option<Period<'_>>, estimates: &[Estimate]| {
+            estimates.iter().enumerate().try_for_each(|(index, estimate)| {
+                writer.write(&ReleasedRow {
+                    period,
+                    step: closed.step,
+                    start: start.map(|(micros, text)| RowStart { micros, text }),
+                    key: names.and_then(|names| names.get(index)).map(String::as_str),
+                    estimate: *estimate,
+                })
+            })
+        };
+        let start = start.map(|start| (start, shown.as_str()));
+        let Some(reporting) = &self.task.reporting else { return write(start, None, &estimates) };
+        let sums = self.running.period_sums();
+        let mut division = 0;
+        for kind in &reporting.kinds {
+            let name = kind.name.as_str();
+            if kind.division.is_none() {
+                write(start, Some(Period { kind: name, first: 0 }), &estimates)?;
+                continue;
+            }
+            if let Some(sum) = sums.iter().find(|sum| sum.division == division) {
+                let micros = self.task.buckets().map(|buckets| buckets.start_of(sum.first));
+                let shown = micros.map(|micros| self.task.show_time(micros)).unwrap_or_default();
+                let start = micros.map(|micros| (micros, shown.as_str()));
+                write(start, Some(Period { kind: name, first: sum.first }), &sum.estimates)?;
+            }
+            division += 1;
         }
         Ok(())
     }
@@ -207,15 +237,17 @@ impl<'a> Releaser<'a> {
         }
     }
 
-    /// Completes the output and returns the series to draw, and what there is to say about them.
-    pub(super) fn finish(mut self) -> Result<(EstimateChart, Released)> {
+    /// Completes the table, and returns its output, the series to draw, and what there is to say about
+    /// them. The output has no name yet.
+    pub(super) fn finish(mut self) -> Result<(Option<Destination>, EstimateChart, Released)> {
         if let Output::Waiting(_) = self.output {
             // No step has closed, so the output is only a header.
             self.admit(&[])?;
         }
-        if let Output::Writing(writer) = self.output {
-            writer.finish()?;
-        }
+        let table = match self.output {
+            Output::Writing(writer) => Some(writer.finish()?),
+            _ => None,
+        };
         let task = self.task;
         let names = task.keys.as_ref().map(KeySet::names);
         let panel = |(index, curve): (usize, &Thinned<Point>)| {
@@ -227,7 +259,7 @@ impl<'a> Releaser<'a> {
             times: task.buckets().map(|_| task.times.zone().cloned().unwrap_or(Zone::utc())),
             panels: self.curves.iter().enumerate().map(panel).collect(),
         };
-        Ok((chart, self.released))
+        Ok((table, chart, self.released))
     }
 }
 
@@ -250,6 +282,12 @@ fn describe(task: &Task<'_>, horizon: u64, header: &mut Header) {
     header.record("participation", participation);
     if let Some(unnamed) = task.unnamed {
         header.record("unnamed", if unnamed == Unnamed::Drop { "left out" } else { "refused" });
+    }
+    if let Some(filter) = &task.filter {
+        header.record("where", filter.canonical());
+    }
+    if task.args.inputs.skip_bad_rows {
+        header.record("bad_rows", "left out");
     }
     let range = task.spec.contribution;
     let contribution =
@@ -293,6 +331,12 @@ fn describe(task: &Task<'_>, horizon: u64, header: &mut Header) {
     if let (Some(column), Some(keys)) = (&task.args.group_by, &task.keys) {
         header.record("key_column", column.clone());
         header.record("keys", keys.names().to_vec());
+    }
+    if let Some(reporting) = &task.reporting {
+        header.record("report", reporting.names());
+        if task.spec.report.is_some() {
+            header.record("weights", reporting.weights());
+        }
     }
     let post = &task.post_processing;
     let (applied, interval) = if post.is_identity() {

@@ -8,6 +8,7 @@ use super::schedule::Steps;
 use super::task::Task;
 use crate::commands::shared::delta_in_words;
 use crate::plot::grouped;
+use evertally::Matrix;
 use evertally_stream::StepLength;
 use std::path::Path;
 
@@ -18,6 +19,8 @@ pub(super) struct Released {
     pub(super) rmse: Option<f64>,
     /// The standard error of the last step, if one was released.
     pub(super) last_error: Option<f64>,
+    /// The covariance of the errors of all steps, if it was asked for.
+    pub(super) covariance: Option<Matrix>,
 }
 
 /// One line about a finished run.
@@ -37,7 +40,9 @@ pub(super) fn summary(task: &Task<'_>, released: &Released) -> String {
         (None, None) => String::new(),
     };
     let steps = steps_in_words(task, released.steps);
-    let wrote = list("; wrote", [task.args.output.as_deref(), task.args.plot.as_deref()]);
+    let wrote =
+        [task.args.output.as_deref(), task.args.plot.as_deref(), task.args.covariance.path().ok().flatten()];
+    let wrote = list("; wrote", wrote);
     let recorded = list("; recorded in", [task.args.budget_file.path()]);
     format!("{steps}{groups}{stream}, {budget}{error}{wrote}{recorded}")
 }
@@ -102,7 +107,7 @@ mod tests {
 
     #[test]
     fn it_says_what_was_declared_and_where_it_went() {
-        let released = Released { steps: 1344, rmse: Some(113.4), last_error: Some(120.0) };
+        let released = Released { steps: 1344, rmse: Some(113.4), last_error: Some(120.0), covariance: None };
         let timed = "--time t --every 1h --from 2026-01-05 --horizon 1344";
         assert_eq!(
             summary_of(
@@ -116,7 +121,7 @@ mod tests {
             summary_of(&format!("{timed} --person p --max-steps 2 --output -"), &released),
             "1,344 hours, ε = 0.2 and δ = 1e-6 per person, typical error ± 113"
         );
-        let one = Released { steps: 1, rmse: Some(2.345), last_error: None };
+        let one = Released { steps: 1, rmse: Some(2.345), last_error: None, covariance: None };
         assert_eq!(
             summary_of("--time t --every 15m --from 2026-01-05 --horizon 1", &one),
             "1 step of 15m, ε = 0.2 and δ = 1e-6 per event, typical error ± 2.35"
@@ -126,7 +131,7 @@ mod tests {
     #[test]
     fn calendar_steps_are_in_words() {
         let words = |options: &str, steps| {
-            let released = Released { steps, rmse: None, last_error: None };
+            let released = Released { steps, rmse: None, last_error: None, covariance: None };
             let summary = summary_of(&format!("--time t {options}"), &released);
             summary.split(',').next().unwrap().to_owned()
         };
@@ -143,13 +148,13 @@ mod tests {
     #[test]
     fn an_unbounded_stream_has_the_error_of_its_last_step() {
         let rows = "--value n --horizon unbounded --budget-file b";
-        let released = Released { steps: 12_000, rmse: None, last_error: Some(0.1234) };
+        let released = Released { steps: 12_000, rmse: None, last_error: Some(0.1234), covariance: None };
         assert_eq!(
             summary_of(rows, &released),
             "12,000 rows of an unbounded stream, ε = 0.2 and δ = 1e-6 per event, \
              error ± 0.123 at the last step; recorded in b"
         );
-        let nothing = Released { steps: 0, rmse: None, last_error: None };
+        let nothing = Released { steps: 0, rmse: None, last_error: None, covariance: None };
         assert!(summary_of(rows, &nothing).starts_with("0 rows of an unbounded stream, ε"));
     }
 

@@ -1,14 +1,16 @@
 //! The options, parsed and checked, with nothing left to decide.
 
+use super::filter::Filter;
 use super::options::{CountArgs, Unnamed};
 use super::schedule::{self, Steps};
 use crate::budget_file::{EVENT, PERSON};
+use crate::commands::report::Reporting;
 use crate::commands::shared::{participation, plan_spec};
 use crate::error::{CliError, Result, shown};
 use crate::input::BYTE_ORDER_MARK;
 use crate::mechanism::Intervals;
 use evertally::post::PostProcess;
-use evertally::{Contribution, Horizon, Participation, PlanSpec, Shape, Workload};
+use evertally::{Contribution, Division, Horizon, Participation, PlanSpec, Shape, Workload};
 use evertally_stream::time::{self, TimeReader};
 use evertally_stream::{
     BucketLength, Buckets, Clamp, Closing, Columns, Definition, KeySet, OTHER, Precedence, Reading, Rules,
@@ -34,11 +36,15 @@ pub(super) struct Task<'a> {
     pub(super) unnamed: Option<Unnamed>,
     pub(super) clamp: Option<Clamp>,
     pub(super) keys: Option<KeySet>,
+    /// Which rows count, if not all do.
+    pub(super) filter: Option<Filter>,
     /// The choices of the plan. See [`Task::horizon`] for rows whose number was not declared.
     pub(super) spec: PlanSpec,
     /// Whether the steps of a person are bounded, by the participation of the plan.
     pub(super) bounds_persons: bool,
     pub(super) post_processing: PostProcess,
+    /// The rows to release, if they are not only the running totals.
+    pub(super) reporting: Option<Reporting>,
 }
 
 impl<'a> Task<'a> {
@@ -77,17 +83,30 @@ impl<'a> Task<'a> {
         }
         let mut task = Self {
             args,
-            source: crate::error::name_of(&args.file),
+            source: args.inputs.expand()?.name(),
             steps,
             times,
             lag: args.lag.as_deref().map(parse_lag).transpose()?,
             unnamed: args.person.as_ref().map(|_| args.unnamed.unwrap_or(Unnamed::Drop)),
             clamp,
             keys: args.groups.as_deref().map(declared_keys).transpose()?,
+            filter: args.inputs.filter()?,
             spec,
             bounds_persons: participation.is_some(),
             post_processing: post_processing(args),
+            reporting: None,
         };
+        let no_times = |kind: &str| {
+            let kind = shown(kind);
+            format!("--report: rows are steps here, so a period is a number of them such as 7, got {kind}")
+        };
+        let show = |time| task.show_time(time);
+        let resolved = args.report.resolve(task.buckets(), task.times.zone(), show, no_times)?;
+        if let Some(reporting) = &resolved {
+            let is_unbounded = task.is_unbounded();
+            reporting.shape(&mut task.spec, is_unbounded)?;
+        }
+        task.reporting = resolved;
         task.spec.contribution = task.contribution()?;
         if let Some(keys) = &task.keys {
             task.spec.shape = Shape::Keyed { keys: keys.names().to_vec() };
@@ -104,7 +123,13 @@ impl<'a> Task<'a> {
             non_negative: self.args.non_negative
                 && (counts_events || self.clamp.is_some_and(|clamp| clamp.lo() >= 0.0)),
             simultaneous: self.args.simultaneous,
+            divisions: self.divisions().len(),
         }
+    }
+
+    /// How the steps are divided into the periods of the report.
+    pub(super) fn divisions(&self) -> Vec<Division> {
+        self.reporting.as_ref().map(Reporting::divisions).unwrap_or_default()
     }
 
     /// The declared number of steps, if there is one.
@@ -198,6 +223,7 @@ impl<'a> Task<'a> {
             clamp: self.clamp,
             bound: self.enforced_bound().map(|bound| (bound.max_steps(), bound.min_gap())),
             precedence: Precedence::Time,
+            filter: self.filter.as_ref().map(Filter::canonical),
         }
     }
 
@@ -209,7 +235,8 @@ impl<'a> Task<'a> {
     /// The columns to read. Their order is known to [`super::events`] alone.
     pub(super) fn columns(&self) -> Vec<String> {
         let CountArgs { time, value, group_by, person, id, .. } = self.args;
-        [time, value, group_by, person, id].into_iter().flatten().cloned().collect()
+        let filtered = self.filter.iter().flat_map(Filter::columns);
+        [time, value, group_by, person, id].into_iter().flatten().chain(filtered).cloned().collect()
     }
 
     /// The rules under which an event counts.

@@ -37,7 +37,7 @@ struct Line {
 type Choices = &'static [&'static str];
 
 /// What is counted if rows are events.
-const OF_EVENTS: [Choices; 9] = [
+const OF_EVENTS: [Choices; 11] = [
     &["--time t", "--time u"],
     &["--every 1h", "--every 2h", "--every 30m", "--every 1d"],
     &["--from 2026-01-05", "--from 2026-01-04T23:00:00Z"],
@@ -68,6 +68,8 @@ const OF_EVENTS: [Choices; 9] = [
         "--person p --max-steps 2 --min-gap 3",
         "--id i",
     ],
+    &["", "--where n>0", "--where n>1", "--where k='a'", "--where not(n>0)"],
+    &["", "--skip-bad-rows"],
     &["", "--follow", "--follow --lag 1h", "--follow --lag 2h"],
     &[
         "",
@@ -147,7 +149,7 @@ fn run(file: &std::path::Path, typed: &Typed) -> Option<(evertally::NoiseName, C
     let words = words.chain(typed.words().map(str::to_owned));
     let args = Line::try_parse_from(words).ok()?.args;
     let task = Task::from_args(&args).ok()?;
-    let mut reader = input::open(file, None, &task.columns(), false).ok()?;
+    let mut reader = input::open(file, args.inputs.layout(), &task.columns(), false).ok()?;
     let (horizon, steps) = match task.buckets().cloned() {
         Some(buckets) if task.lag.is_some() => {
             // All events are long past, and so is every step: nothing of them is left to count.

@@ -52,7 +52,7 @@ fn released(options: &str, script: &[Next]) -> Vec<(i64, u64, f64)> {
         clock.set(clock.get() + due);
         Ok(match script.next() {
             Some(Event { second, .. }) => {
-                NextRow::Row(Row { line: 2, cells: vec![Cell::Time(second * SECOND)] })
+                NextRow::Row(Row { line: 2, cells: vec![Cell::Time(second * SECOND)], file: None })
             }
             _ => NextRow::End,
         })

@@ -1,6 +1,7 @@
 //! Parquet as other programs write it: every kind of time, text, number and absence.
 
 use super::*;
+use crate::input::Cell;
 use evertally_stream::Zone;
 use evertally_stream::time::TimeReader;
 
@@ -9,7 +10,7 @@ const MOMENT: i64 = 1_767_571_201;
 
 /// Two row groups of two rows each, as `crates/evertally-fuzz/examples/seeds.rs` writes them.
 fn bytes() -> Vec<u8> {
-    include_bytes!("../../../../fuzz/seeds/parquet/two-groups").to_vec()
+    include_bytes!("../../../../../fuzz/seeds/parquet/two-groups").to_vec()
 }
 
 fn rows(names: &[&str]) -> Result<Vec<Row>> {
@@ -165,4 +166,143 @@ fn a_reader_that_panics_says_that_the_file_is_damaged() {
         }
     }
     assert!(refused > 100);
+}
+
+/// A file with texts in dictionaries and without, missing keys, and several row groups.
+fn keyed(
+    version: parquet::file::properties::WriterVersion,
+    has_dictionary: bool,
+    missing_time: bool,
+) -> Vec<u8> {
+    use parquet::data_type::{ByteArray, ByteArrayType, Int64Type};
+    use parquet::file::properties::WriterProperties;
+    use parquet::file::writer::SerializedFileWriter;
+    use parquet::schema::parser::parse_message_type;
+    let schema = "message events {
+        optional int64 time (TIMESTAMP(MILLIS,true)); required int64 n; optional binary key (STRING); }";
+    let properties = WriterProperties::builder()
+        .set_writer_version(version)
+        .set_dictionary_enabled(has_dictionary)
+        .set_data_page_row_count_limit(700)
+        .set_write_batch_size(100)
+        .build();
+    let mut bytes = Vec::new();
+    let schema = parse_message_type(schema).unwrap().into();
+    let mut writer = SerializedFileWriter::new(&mut bytes, schema, properties.into()).unwrap();
+    for group in 0..3_i64 {
+        let rows = 5_000;
+        let mut out = writer.next_row_group().unwrap();
+        let is_missing = |row: i64| missing_time && group == 1 && row == 4_321;
+        let times: Vec<i64> = (0..rows)
+            .filter(|row| !is_missing(*row))
+            .map(|row| (MOMENT + row * 131 + group) * 1_000)
+            .collect();
+        let levels: Vec<i16> = (0..rows).map(|row| i16::from(!is_missing(row))).collect();
+        let mut column = out.next_column().unwrap().unwrap();
+        column.typed::<Int64Type>().write_batch(&times, Some(&levels), None).unwrap();
+        column.close().unwrap();
+        let mut column = out.next_column().unwrap().unwrap();
+        let values: Vec<i64> = (0..rows).map(|row| row % 17 - 3).collect();
+        column.typed::<Int64Type>().write_batch(&values, None, None).unwrap();
+        column.close().unwrap();
+        let names = ["north", " south ", "é", "", "7"];
+        // Runs of one key, and keys that change with every row.
+        let key = |row: i64| if row < 2_000 { row / 300 % 5 } else { row * 7 % 11 % 5 };
+        let levels: Vec<i16> = (0..rows).map(|row| i16::from(row % 13 != 5)).collect();
+        let keys: Vec<ByteArray> =
+            (0..rows).filter(|row| row % 13 != 5).map(|row| names[key(row) as usize].into()).collect();
+        let mut column = out.next_column().unwrap().unwrap();
+        column.typed::<ByteArrayType>().write_batch(&keys, Some(&levels), None).unwrap();
+        column.close().unwrap();
+        out.close().unwrap();
+    }
+    writer.close().unwrap();
+    bytes
+}
+
+/// The reading by rows is the oracle, and nearly nothing is left to it.
+#[test]
+fn columns_give_what_rows_give() {
+    use evertally_stream::{Buckets, Event, Gather, KeySet, Rules};
+    use parquet::file::properties::WriterVersion::{PARQUET_1_0, PARQUET_2_0};
+    let columns = ["time", "n", "key"].map(str::to_owned);
+    let times = TimeReader::default();
+    for (version, has_dictionary) in
+        [(PARQUET_1_0, true), (PARQUET_1_0, false), (PARQUET_2_0, true), (PARQUET_2_0, false)]
+    {
+        // New writers pack texts without a dictionary in a way that is left to the rows.
+        let is_left = version == PARQUET_2_0 && !has_dictionary;
+        for missing_time in [false, true] {
+            let bytes = keyed(version, has_dictionary, missing_time);
+            let totals = |in_bulk: bool| {
+                let mut reader = ParquetReader::held("memory", bytes.clone(), &columns).unwrap();
+                let buckets = Buckets::new(MOMENT * 1_000_000, "1h".parse().unwrap(), 150).unwrap();
+                let keys = Some(KeySet::new(["north", "south", "é"]).unwrap());
+                let rules = Rules { keys, ..Rules::default() };
+                let mut gather = Gather::new(buckets, rules, 1 << 24).unwrap();
+                let mut row = Row::for_columns(&columns);
+                let (mut by_rows, mut missing) = (0, Vec::new());
+                loop {
+                    let roles = crate::input::Roles { time: 0, value: Some(1), key: Some(2) };
+                    let mut bulk = Bulk {
+                        roles,
+                        times: &times,
+                        gather: &mut gather,
+                        drops_outside: true,
+                        has_dropped: false,
+                    };
+                    while in_bulk && reader.add_in_bulk(&mut bulk).unwrap() {}
+                    assert_eq!(bulk.has_dropped, in_bulk && !is_left && by_rows == 0);
+                    if !reader.read(&mut row).unwrap() {
+                        break;
+                    }
+                    by_rows += 1;
+                    let Some(time) = row.cells[0].as_time(&times) else {
+                        missing.push(row.line);
+                        continue;
+                    };
+                    let (value, key) = (row.cells[1].as_value(), row.cells[2].as_name());
+                    let _ = gather.push(&Event { time, value, key: key.as_deref(), ..Event::default() });
+                }
+                assert_eq!(missing.len(), usize::from(missing_time));
+                assert!(missing.iter().all(|line| *line == 9_322), "{missing:?}");
+                (gather.finish().flat_map(|step| step.totals).collect::<Vec<_>>(), by_rows)
+            };
+            let ((by_rows, all), (in_bulk, left)) = (totals(false), totals(true));
+            assert!(by_rows == in_bulk, "{version:?} {has_dictionary} {missing_time}");
+            let expected = if is_left {
+                all
+            } else if missing_time {
+                5_000
+            } else {
+                0
+            };
+            assert_eq!((all, left), (15_000, expected), "{version:?} {has_dictionary} {missing_time}");
+        }
+    }
+}
+
+#[test]
+fn times_of_day_and_short_floats_are_no_times() {
+    use parquet::data_type::{FloatType, Int32Type};
+    use parquet::file::writer::SerializedFileWriter;
+    use parquet::schema::parser::parse_message_type;
+    let schema = "message events { required int32 clock (TIME(MILLIS,true)); required float short; }";
+    let mut bytes = Vec::new();
+    let schema = parse_message_type(schema).unwrap().into();
+    let mut writer = SerializedFileWriter::new(&mut bytes, schema, Default::default()).unwrap();
+    let mut group = writer.next_row_group().unwrap();
+    let mut column = group.next_column().unwrap().unwrap();
+    column.typed::<Int32Type>().write_batch(&[30_661_000], None, None).unwrap();
+    column.close().unwrap();
+    let mut column = group.next_column().unwrap().unwrap();
+    column.typed::<FloatType>().write_batch(&[MOMENT as f32], None, None).unwrap();
+    column.close().unwrap();
+    group.close().unwrap();
+    writer.close().unwrap();
+    let row = &rows_of(bytes, &["clock", "short"]).unwrap()[0];
+    let times = TimeReader::default();
+    assert_eq!(row.cells.iter().map(|cell| cell.as_time(&times)).collect::<Vec<_>>(), [None, None]);
+    assert_eq!(row.cells[0].as_shown().as_deref(), Some("08:31:01"));
+    assert_eq!((row.cells[0].as_value(), row.cells[1].as_value()), (None, Some(f64::from(MOMENT as f32))));
 }

@@ -1,7 +1,8 @@
-//! Turns panics of a reader into ordinary failures.
+//! Turns panics of a library into ordinary failures.
 //!
-//! The Parquet library panics on some damaged files. The message of such a panic may repeat data, so
-//! nothing is printed, and the caller reports an error of its own.
+//! The Parquet library panics on some damaged files, and a panic while a plot is drawn must not lose
+//! the releases. The message of such a panic may repeat data, so nothing is printed, and the caller
+//! reports an error of its own.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
@@ -13,7 +14,7 @@ thread_local! {
 
 /// Does some work, or returns `None` if it panics. Anything that the work changed must not be used
 /// afterwards.
-pub(super) fn without_panic<T>(work: impl FnOnce() -> T) -> Option<T> {
+pub(crate) fn without_panic<T>(work: impl FnOnce() -> T) -> Option<T> {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {
         let usual = take_hook();

@@ -1,0 +1,108 @@
+//! The end of a run: all of its outputs appear, or none.
+//!
+//! **Guarantee.** The table, the plot and the covariance are complete, on the disk and under temporary
+//! names before any of them gets its own. If one of them fails, none appears. The budget of the run is
+//! spent by then, so the releases are not lost:
+//! - With `--noise-key`, the same command makes the same releases again, and is charged no second
+//!   time. The temporary files are removed.
+//! - Without it, nobody can make this noise again. The complete table stays under its temporary name,
+//!   which the error states.
+//!
+//! Standard output and devices show what is written to them at once, and a followed table can be read
+//! while it grows. They keep the releases that they have.
+
+use super::summary::Released;
+use super::task::Task;
+use crate::error::{CliError, Result};
+use crate::manners::note;
+use crate::output::{Destination, Existing, commit_together, npy_matrix};
+use crate::plot::{EstimateChart, PlotFormat, render};
+use crate::progress::with_progress;
+use evertally::Matrix;
+use std::io::Write;
+use std::path::Path;
+
+/// Writes the outputs beside the table, completes all of them and gives them their names.
+pub(super) fn write_outputs(
+    task: &Task<'_>,
+    table: Option<Destination>,
+    plot: Option<((&Path, PlotFormat), &EstimateChart)>,
+    covariance: Option<&Matrix>,
+) -> Result<()> {
+    let Some(mut table) = table else { return Ok(()) };
+    table.complete()?;
+    match write_others(task, plot, covariance) {
+        Ok(mut outputs) => {
+            outputs.insert(0, table);
+            commit_together(outputs)
+        }
+        Err(failed) => Err(without_others(task, table, &failed)),
+    }
+}
+
+/// The plot and the covariance, complete and without their names.
+fn write_others(
+    task: &Task<'_>,
+    plot: Option<((&Path, PlotFormat), &EstimateChart)>,
+    covariance: Option<&Matrix>,
+) -> Result<Vec<Destination>> {
+    let existing = task.args.force.existing();
+    let mut others = Vec::new();
+    if let Some(((path, format), chart)) = plot {
+        let bytes = with_progress("drawing", |_| render(chart, format))?;
+        others.push(written(path, existing, &bytes)?);
+    }
+    if let (Some(path), Some(covariance)) = (task.args.covariance.path()?, covariance) {
+        others.push(written(path, existing, &npy_matrix(covariance))?);
+    }
+    Ok(others)
+}
+
+fn written(path: &Path, existing: Existing, bytes: &[u8]) -> Result<Destination> {
+    let mut out = Destination::open(Some(path), existing)?;
+    let name = out.name();
+    out.write_all(bytes).map_err(|error| CliError::writing(&name, &error))?;
+    out.complete()?;
+    Ok(out)
+}
+
+/// What to do if the run is stopped after it was paid for.
+pub(super) fn advice(task: &Task<'_>) -> &'static str {
+    if task.args.noise_key.path().is_some() {
+        "its releases are not complete; with the same key, the same command completes them without a second charge"
+    } else {
+        "its releases are not complete; a new run draws new noise and spends its budget again"
+    }
+}
+
+/// The error for a run whose plot or covariance failed, with what became of its releases.
+fn without_others(task: &Task<'_>, table: Destination, failed: &CliError) -> CliError {
+    let failed = match failed {
+        CliError::ClosedPipe => "an output was not read to its end".to_owned(),
+        other => other.to_string(),
+    };
+    if task.args.noise_key.path().is_some() && table.can_vanish() {
+        return CliError::Failure(format!(
+            "{failed}; no output was written, and the same command makes the same releases again without a second charge"
+        ));
+    }
+    match table.leave() {
+        Ok(place) => CliError::Failure(format!("{failed}; the releases are in {place}")),
+        Err(lost) => CliError::Failure(format!("{failed}; and {lost}")),
+    }
+}
+
+/// Says how to go on after a signal has ended a followed run.
+pub(super) fn say_how_to_go_on(task: &Task<'_>, released: &Released) {
+    let steps =
+        if released.steps == 1 { "1 step was".to_owned() } else { format!("{} steps were", released.steps) };
+    let how = if task.args.noise_key.path().is_some() && task.lag.is_none() {
+        "with the same key, the same command releases the same steps from the start of the stream and goes on \
+         after them, into another --output"
+    } else if task.args.noise_key.path().is_some() {
+        "a new run needs a new key, because the clock has made past events late, and spends its budget again"
+    } else {
+        "a new run draws new noise and spends its budget again (--noise-key lets a run go on)"
+    };
+    note(format_args!("stopped: {steps} released, and the output is complete; {how}"));
+}

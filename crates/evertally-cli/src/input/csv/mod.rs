@@ -1,0 +1,245 @@
+//! Values between commas, or another delimiter, with a header line.
+//!
+//! **Definition.** Records are those of the `csv` crate: quotes, quotes inside quotes, and line ends of
+//! every kind. **Guarantee.** A line without quotes is split here, because that is several times
+//! faster, and any other record is left to `csv-core`, the parser of that crate. The tests compare the
+//! two readers on arbitrary bytes.
+
+mod lines;
+
+use super::bulk::Bulk;
+use super::columns::positions;
+use super::{BYTE_ORDER_MARK, Cell, Row, RowReader, Source};
+use crate::error::{CliError, Result, shown};
+use csv_core::ReadRecordResult;
+use lines::Lines;
+use std::path::Path;
+
+pub(crate) struct CsvReader {
+    columns: Vec<String>,
+    positions: Vec<usize>,
+    records: Records,
+}
+
+/// The records of a source, one after another.
+struct Records {
+    name: String,
+    delimiter: u8,
+    lines: Lines,
+    parser: csv_core::Reader,
+    /// The fields of a record that was parsed, and where each ends.
+    fields: Vec<u8>,
+    ends: Vec<usize>,
+    /// Where the fields of the present record are: in `fields`, or among the lines.
+    spans: Vec<(usize, usize)>,
+    is_parsed: bool,
+    /// The line on which the present record starts, and whether it is the only one.
+    line: u64,
+    is_one_line: bool,
+    /// How many fields a record must have.
+    width: Option<usize>,
+}
+
+/// The names in the header line.
+pub(crate) fn names(source: Source, delimiter: u8) -> Result<Vec<String>> {
+    header(&mut Records::new(source, delimiter))
+}
+
+fn header(records: &mut Records) -> Result<Vec<String>> {
+    if !records.next()? {
+        return Err(CliError::bad(format!(
+            "{} is empty: expected a header line with the names of the columns",
+            records.name
+        )));
+    }
+    records.width = Some(records.spans.len());
+    Ok((0..records.spans.len()).map(|at| column_name(records.field(at))).collect())
+}
+
+/// A column's name without surrounding spaces and without a byte order mark.
+fn column_name(cell: &[u8]) -> String {
+    String::from_utf8_lossy(cell).trim_start_matches(BYTE_ORDER_MARK).trim().to_owned()
+}
+
+impl CsvReader {
+    pub(crate) fn open(source: Source, delimiter: u8, columns: &[String]) -> Result<Self> {
+        let mut records = Records::new(source, delimiter);
+        let present: Vec<[String; 1]> = header(&mut records)?.into_iter().map(|name| [name]).collect();
+        let hint = " in its first line, which must name the columns";
+        let positions = positions(&records.name, &present, columns, hint)?;
+        Ok(Self { columns: columns.to_vec(), positions, records })
+    }
+}
+
+impl RowReader for CsvReader {
+    fn read(&mut self, row: &mut Row) -> Result<bool> {
+        let Self { columns, positions, records } = self;
+        if !records.next()? {
+            return Ok(false);
+        }
+        row.line = records.line;
+        records.check_width()?;
+        for ((&at, cell), column) in positions.iter().zip(&mut row.cells).zip(columns) {
+            match std::str::from_utf8(records.field(at)) {
+                Ok(text) => cell.set_text(text),
+                Err(_) => {
+                    *cell = Cell::Missing;
+                    let place = format!("{}, line {}, column {}", records.name, row.line, shown(column));
+                    return Err(records.bad_record(format!("{place}: expected text in UTF-8")));
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    fn fraction_read(&self) -> Option<f64> {
+        self.records.lines.source().fraction_read()
+    }
+
+    /// All cells are texts.
+    fn holds_names(&self, _column: usize) -> bool {
+        true
+    }
+
+    fn add_in_bulk(&mut self, bulk: &mut Bulk<'_>) -> Result<bool> {
+        let [time, key, value] = [Some(bulk.roles.time), bulk.roles.key, bulk.roles.value]
+            .map(|role| role.map(|role| self.positions[role]));
+        let records = &mut self.records;
+        let mut spans = std::mem::take(&mut records.spans);
+        let (delimiter, width) = (records.delimiter, records.width);
+        let take = |line: &[u8]| {
+            spans.clear();
+            split(line, delimiter, &mut spans);
+            if Some(spans.len()) != width {
+                return false;
+            }
+            let field = |at: usize| std::str::from_utf8(&line[spans[at].0..spans[at].1]).ok();
+            let Some(time) = time.and_then(field).and_then(|text| bulk.times.parse(text)) else {
+                return false;
+            };
+            let value = match value.map(|at| field(at).and_then(|text| super::cell::parse_value(text.trim())))
+            {
+                Some(None) => return false,
+                Some(value) => value,
+                None => None,
+            };
+            let Some(key) = key.map(field).map_or(Some(None), |key| key.map(Some)) else { return false };
+            let place = bulk.gather.place_of(key);
+            bulk.add(time, place, value)
+        };
+        records
+            .lines
+            .take_plain_lines(take)
+            .map_err(|error| CliError::reading(Path::new(&records.name), &error))
+    }
+}
+
+impl Records {
+    fn new(source: Source, delimiter: u8) -> Self {
+        Self {
+            name: source.name().to_owned(),
+            delimiter,
+            lines: Lines::new(source),
+            parser: csv_core::ReaderBuilder::new().delimiter(delimiter).build(),
+            fields: vec![0; 1024],
+            ends: vec![0; 64],
+            spans: Vec::new(),
+            is_parsed: true,
+            line: 0,
+            is_one_line: true,
+            width: None,
+        }
+    }
+
+    /// Goes to the next record; `false` at the end.
+    fn next(&mut self) -> Result<bool> {
+        let read = self.find_next();
+        read.map_err(|error| CliError::reading(Path::new(&self.name), &error))
+    }
+
+    fn find_next(&mut self) -> std::io::Result<bool> {
+        // The header goes through the parser, which knows byte order marks.
+        while self.width.is_some()
+            && let Some(line) = self.lines.plain_line()?
+        {
+            self.spans.clear();
+            if !line.is_empty() {
+                split(line, self.delimiter, &mut self.spans);
+            }
+            self.line = self.lines.advance();
+            (self.is_parsed, self.is_one_line) = (false, true);
+            // A blank line is no record.
+            if !self.spans.is_empty() {
+                return Ok(true);
+            }
+        }
+        self.parse()
+    }
+
+    /// Reads a record with the parser.
+    fn parse(&mut self) -> std::io::Result<bool> {
+        let (mut length, mut count) = (0, 0);
+        if self.width.is_none() {
+            // The parser does not know half a byte order mark.
+            self.lines.fill_to(BYTE_ORDER_MARK.len_utf8())?;
+        }
+        (self.line, self.is_parsed) = (self.lines.number(), true);
+        loop {
+            let input = self.lines.some_bytes()?;
+            let (result, read, wrote, ended) =
+                self.parser.read_record(input, &mut self.fields[length..], &mut self.ends[count..]);
+            self.lines.consume(read);
+            (length, count) = (length + wrote, count + ended);
+            match result {
+                ReadRecordResult::InputEmpty => {}
+                ReadRecordResult::OutputFull => self.fields.resize(self.fields.len() * 2, 0),
+                ReadRecordResult::OutputEndsFull => self.ends.resize(self.ends.len() * 2, 0),
+                ReadRecordResult::End => return Ok(false),
+                ReadRecordResult::Record => break,
+            }
+        }
+        self.is_one_line = memchr::memchr2(b'\n', b'\r', &self.fields[..length]).is_none();
+        self.spans.clear();
+        let mut start = 0;
+        for &end in &self.ends[..count] {
+            self.spans.push((start, end));
+            start = end;
+        }
+        Ok(true)
+    }
+
+    /// A field of the present record.
+    fn field(&self, at: usize) -> &[u8] {
+        let (start, end) = self.spans[at];
+        if self.is_parsed { &self.fields[start..end] } else { &self.lines.last_line()[start..end] }
+    }
+
+    fn check_width(&self) -> Result<()> {
+        match (self.width, self.spans.len()) {
+            (Some(expected), got) if expected != got => Err(self.bad_record(format!(
+                "{}, line {}: expected {expected} columns as in the header, got {got}",
+                self.name, self.line
+            ))),
+            _ => Ok(()),
+        }
+    }
+
+    /// The error for a record that cannot be read. One of several lines may hold the rows of others,
+    /// behind a quote that was never closed, so it cannot be left out by itself.
+    fn bad_record(&self, message: String) -> CliError {
+        if self.is_one_line { CliError::BadRow(message) } else { CliError::BadInput(message) }
+    }
+}
+
+/// The fields of a line without quotes.
+fn split(line: &[u8], delimiter: u8, spans: &mut Vec<(usize, usize)>) {
+    let mut start = 0;
+    for at in memchr::memchr_iter(delimiter, line) {
+        spans.push((start, at));
+        start = at + 1;
+    }
+    spans.push((start, line.len()));
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,80 @@
+//! Bytes that are handed on in whole lines.
+
+use zeroize::Zeroizing;
+
+/// Holds the start of a line back until its end has come, so that half a row is never read.
+#[derive(Default)]
+pub(super) struct WholeLines {
+    bytes: Zeroizing<Vec<u8>>,
+    taken: usize,
+    /// The end of the last whole line.
+    ready: usize,
+}
+
+impl WholeLines {
+    /// Adds bytes to the end.
+    pub(super) fn push(&mut self, bytes: &[u8]) {
+        self.bytes.drain(..self.taken);
+        self.ready -= self.taken;
+        self.taken = 0;
+        if let Some(end) = bytes.iter().rposition(|byte| *byte == b'\n') {
+            self.ready = self.bytes.len() + end + 1;
+        }
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    /// Moves bytes of whole lines to a buffer, and returns their number.
+    pub(super) fn take(&mut self, buffer: &mut [u8]) -> usize {
+        let count = buffer.len().min(self.ready - self.taken);
+        buffer[..count].copy_from_slice(&self.bytes[self.taken..self.taken + count]);
+        self.taken += count;
+        count
+    }
+
+    /// The number of bytes after the last whole line.
+    pub(super) fn half_line(&self) -> usize {
+        self.bytes.len() - self.ready
+    }
+
+    /// Nothing more will come: what is left is a whole line as well.
+    pub(super) fn end(&mut self) {
+        self.ready = self.bytes.len();
+    }
+
+    /// Forgets the bytes after the last whole line.
+    pub(super) fn forget_half_line(&mut self) {
+        self.bytes.truncate(self.ready);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn taken(lines: &mut WholeLines) -> String {
+        let mut buffer = [0; 3];
+        let mut all = Vec::new();
+        loop {
+            match lines.take(&mut buffer) {
+                0 => return String::from_utf8(all).unwrap(),
+                count => all.extend(&buffer[..count]),
+            }
+        }
+    }
+
+    #[test]
+    fn half_a_line_waits_for_its_end() {
+        let mut lines = WholeLines::default();
+        lines.push(b"one\ntw");
+        assert_eq!((taken(&mut lines).as_str(), lines.half_line()), ("one\n", 2));
+        lines.push(b"o");
+        assert_eq!(taken(&mut lines), "");
+        lines.push(b"\nthree\nfo");
+        assert_eq!(taken(&mut lines), "two\nthree\n");
+        lines.forget_half_line();
+        lines.push(b"five");
+        assert_eq!(taken(&mut lines), "");
+        lines.end();
+        assert_eq!(taken(&mut lines), "five");
+    }
+}

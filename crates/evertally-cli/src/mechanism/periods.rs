@@ -1,0 +1,79 @@
+//! Sums over periods, from the running totals at their ends.
+//!
+//! **Guarantee.** A sum is the difference of two releases, so it costs no budget. Its standard error is
+//! that of the difference, including the rounding of both releases, and its interval covers both. All
+//! sums of a period have the same error, which is computed once.
+
+use super::{Intervals, estimate};
+use crate::error::Result;
+use crate::output::Estimate;
+use evertally::post::PostProcess;
+use evertally::{Division, Plan, Release};
+
+/// The sums over one period.
+pub(crate) struct PeriodSum {
+    /// Which of the divisions.
+    pub(crate) division: usize,
+    /// The first step of the period. The last is the last that was released.
+    pub(crate) first: u64,
+    /// One per key, in order.
+    pub(crate) estimates: Vec<Estimate>,
+}
+
+pub(super) struct Periods {
+    divisions: Vec<Division>,
+    /// The releases before the open period of each division. Before the first step there are none.
+    before: Vec<Option<Vec<Release>>>,
+    post: PostProcess,
+    ended: Vec<PeriodSum>,
+}
+
+impl Periods {
+    pub(super) fn new(divisions: Vec<Division>, post: PostProcess) -> Self {
+        let before = vec![None; divisions.len()];
+        Self { divisions, before, post: post.without_monotone(), ended: Vec::new() }
+    }
+
+    /// Takes the releases of a step, one per key.
+    pub(super) fn step(&mut self, plan: &Plan, intervals: Intervals, releases: &[Release]) -> Result<()> {
+        self.ended.clear();
+        let Some(step) = releases.first().map(|release| release.step) else { return Ok(()) };
+        for (index, division) in self.divisions.iter().enumerate() {
+            if let Some(first) = division.ending_with(step) {
+                let before = self.before[index].as_deref();
+                let estimates = sums(plan, intervals, &mut self.post, before, releases)?;
+                self.ended.push(PeriodSum { division: index, first, estimates });
+            }
+            if division.is_boundary(step + 1) {
+                self.before[index] = Some(releases.to_vec());
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn take(&mut self) -> Vec<PeriodSum> {
+        std::mem::take(&mut self.ended)
+    }
+}
+
+/// The sums after the releases before a period up to those of its last step.
+fn sums(
+    plan: &Plan,
+    intervals: Intervals,
+    post: &mut PostProcess,
+    before: Option<&[Release]>,
+    releases: &[Release],
+) -> Result<Vec<Estimate>> {
+    let earlier = |index: usize| before.and_then(|before| before.get(index));
+    let Some(last) = releases.first() else { return Ok(Vec::new()) };
+    let spread = plan.interval(earlier(0), last)?.spread();
+    let margin = intervals.margin(plan, &spread);
+    let sum = |(index, release): (usize, &Release)| {
+        let difference = release.value - earlier(index).map_or(0.0, |earlier| earlier.value);
+        let on_grid = plan.grid().map_or(difference, |grid| (difference / grid).round() * grid);
+        let sum = spread.around(on_grid);
+        let ends = intervals.ends(&sum, margin, post.rounds());
+        estimate(post.apply(sum.value), sum.standard_error, ends)
+    };
+    Ok(releases.iter().enumerate().map(sum).collect())
+}
