@@ -215,6 +215,10 @@ class Figures:
         options = ["--horizon", 1024, "--epsilon", 1, "--delta", "1e-6"]
         return self.written("errors.svg", "--plot", "plan", *options).decode()
 
+    def days_or_totals(self) -> str:
+        options = ["--horizon", 365, "--epsilon", 1, "--delta", "1e-6", "--report", "steps,total", "--curve"]
+        return self.written("curve.svg", "--plot", "plan", *options).decode()
+
     def first_count(self) -> str:
         return self.visits("1d", 56)
 
@@ -235,6 +239,7 @@ class Figures:
             "noise-paths": self.noise_paths,
             "error-growth": self.error_growth,
             "step-errors": self.step_errors,
+            "days-or-totals": self.days_or_totals,
             "first-count": self.first_count,
             "visits": self.readme,
             "binary-tree": lambda: svg.tree(levels=4, total=13, event=6),

@@ -26,12 +26,13 @@ const PACKAGES: [&str; 5] = [
 ];
 
 /// The pages whose console blocks are run.
-const TUTORIALS: [&str; 10] = [
+const TUTORIALS: [&str; 11] = [
     "README.md",
     "docs/index.md",
     "docs/first-count.md",
     "docs/persons.md",
     "docs/periods.md",
+    "docs/going-on.md",
     "docs/service.md",
     "docs/learning.md",
     "docs/how-good.md",

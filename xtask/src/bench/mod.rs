@@ -4,6 +4,7 @@
 //! took. Requests alternate between the sides, so that a busy or throttled machine slows both.
 
 pub(crate) mod build;
+pub(crate) mod count;
 pub(crate) mod exact;
 pub(crate) mod gamma;
 pub(crate) mod learn;

@@ -63,6 +63,13 @@ pub(crate) fn dry_run() -> Outcome {
     process::run(cargo().args(["publish", "--workspace", "--dry-run", "--locked", "--allow-dirty"]))?;
     let python = tools()?;
     for target in Target::of_this_machine() {
+        if !program::has_standard_library(target)? {
+            eprintln!(
+                "skipped: {} needs its standard library, which rustup cannot install here",
+                target.triple
+            );
+            continue;
+        }
         let built = build_for(target, &python)?;
         if target.is_static() {
             heading("The container");

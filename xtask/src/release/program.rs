@@ -7,10 +7,21 @@ use super::target::Target;
 use super::{cannot, dist, tool};
 use crate::process::{cargo, command, output, root, run};
 
+/// Whether the standard library of a target is installed, or could be.
+pub(super) fn has_standard_library(target: &Target) -> Result<bool, String> {
+    install_standard_library(target);
+    let directory = output(command("rustc").args(["--print", "target-libdir", "--target", target.triple]))?;
+    Ok(fs::read_dir(directory).is_ok_and(|mut files| files.next().is_some()))
+}
+
+/// On machines without rustup, it must be there already.
+fn install_standard_library(target: &Target) {
+    let _ = command("rustup").args(["target", "add", target.triple]).output();
+}
+
 /// Builds the program in the release profile and returns its path.
 pub(super) fn build(target: &Target, python: &Path) -> Result<PathBuf, String> {
-    // On machines without rustup, the standard library of the target must be there already.
-    let _ = command("rustup").args(["target", "add", target.triple]).output();
+    install_standard_library(target);
     let mut build = if target.linux.is_some() {
         let mut zig = tool(python, "cargo-zigbuild")?;
         zig.args(["zigbuild", "--target", &target.for_zig()]);

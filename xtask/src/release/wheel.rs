@@ -3,10 +3,12 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use serde_json::Value;
+
 use super::target::Target;
 use super::{cannot, dist, tool};
 use crate::Outcome;
-use crate::process::{command, output, root, run};
+use crate::process::{command, fresh_directory, output, root, run};
 use crate::venv;
 
 /// Counts with the package, and prints its version as the program does.
@@ -56,13 +58,25 @@ pub(super) fn audit(target: &Target, wheel: &Path, python: &Path) -> Outcome {
     run(tool(python, "twine")?.args(["check", "--strict"]).arg(wheel))?;
     run(tool(python, "abi3audit")?.arg("--strict").arg(wheel))?;
     let Some(tag) = target.tag() else { return Ok(()) };
-    let shown = output(tool(python, "auditwheel")?.arg("show").arg(wheel))?;
-    let sentence = shown.split_whitespace().collect::<Vec<_>>().join(" ");
-    if sentence.contains(&format!("consistent with the following platform tag: \"{tag}_")) {
+    let mut show = tool(python, "auditwheel")?;
+    show.args(["show", "--json"]);
+    if target.is_static() {
+        // The libraries of this machine are not those of musl, so none is looked up.
+        show.arg("--ldpaths").arg(fresh_directory("no-libraries")?);
+    }
+    let shown = output(show.arg(wheel))?;
+    let fields: Value =
+        serde_json::from_str(&shown).map_err(|error| format!("auditwheel printed no JSON: {error}"))?;
+    let libraries: Vec<&str> =
+        fields["external_libs"].as_object().into_iter().flatten().map(|(name, _)| name.as_str()).collect();
+    // Zig calls musl libc.so where other linkers name the file. The loader of musl takes both for itself.
+    let is_known = |library: &&str| target.is_static() && *library == "libc.so";
+    let has_tag = fields["sym_tag"].as_str().is_some_and(|found| found.starts_with(tag));
+    if has_tag && libraries.iter().all(is_known) {
         eprintln!("auditwheel: {tag}");
         Ok(())
     } else {
-        Err(format!("the wheel is not {tag}: {sentence}"))
+        Err(format!("the wheel is not {tag}: {shown}"))
     }
 }
 

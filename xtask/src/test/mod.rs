@@ -23,7 +23,7 @@ const FORMAT: Step = Step { name: "format", title: "Formatting", needs: &[], run
 const LINTS: Step = Step { name: "lints", title: "Lints", needs: &["tidy", "format"], run: lints };
 
 /// All checks. The first step that can start does, so those on the longest path come first.
-const ALL: [Step; 15] = [
+const ALL: [Step; 16] = [
     TIDY,
     FORMAT,
     LINTS,
@@ -35,6 +35,7 @@ const ALL: [Step; 15] = [
     Step { name: "page", title: "The page of the service", needs: &["build"], run: service::page },
     Step { name: "schemathesis", title: "The service's document", needs: &["build"], run: schemathesis },
     Step { name: "crosscheck", title: "γ_F and semidefinite programs", needs: &["build"], run: crosscheck },
+    Step { name: "datasets", title: "Public data sets in every form", needs: &["build"], run: datasets },
     Step { name: "python", title: "The Python package", needs: &["package"], run: python },
     Step { name: "book", title: "The book", needs: &["build"], run: book },
     Step { name: "documentation", title: "Documentation", needs: &["build"], run: documentation },
@@ -123,6 +124,10 @@ fn documentation() -> Outcome {
 
 fn crosscheck() -> Outcome {
     with_python(crosscheck::sdp)
+}
+
+fn datasets() -> Outcome {
+    with_python(crosscheck::datasets)
 }
 
 fn schemathesis() -> Outcome {
