@@ -149,9 +149,7 @@ impl<Ids: IdStore, Persons: PersonStore> Admission<Ids, Persons> {
         if self.persons.is_some() && person.is_none() {
             return Outcome::Unnamed;
         }
-        if let (Some(ids), Some(id)) = (&self.ids, id)
-            && ids.contains(id)
-        {
+        if self.is_known(id) {
             return Outcome::Duplicate;
         }
         match step {
@@ -169,9 +167,20 @@ impl<Ids: IdStore, Persons: PersonStore> Admission<Ids, Persons> {
         {
             return false;
         }
+        self.learn(id, step);
+        true
+    }
+
+    /// Whether an event with this id has counted.
+    pub(crate) fn is_known(&self, id: Option<Ids::Id<'_>>) -> bool {
+        let known = self.ids.as_ref().zip(id).map(|(ids, id)| ids.contains(id));
+        known.unwrap_or_default()
+    }
+
+    /// Remembers the id of an event that counts.
+    pub(crate) fn learn(&mut self, id: Option<Ids::Id<'_>>, step: u64) {
         if let (Some(ids), Some(id)) = (&mut self.ids, id) {
             ids.insert(id, step);
         }
-        true
     }
 }
