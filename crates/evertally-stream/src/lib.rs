@@ -19,8 +19,8 @@
 //!   exact arithmetic: values are integers on a fixed grid ([`Amount`]), so no order of events can
 //!   change a total.
 //! - Whether an event counts depends only on events of the same person (or id). With a bound,
-//!   adding or removing *all* events of one person changes at most k steps, at least b apart, each
-//!   in one key. The rule and the argument are in [`admission`].
+//!   adding or removing *all* events of one person changes at most k steps, at least b apart, each by
+//!   no more than a [`Share`]. The rule and the argument are in [`admission`].
 //! - The exception is written on [`Follow`]: there, the order of arrival decides what is late.
 
 pub mod admission;

@@ -151,11 +151,14 @@ fn gathered(events: &[Made], declared: Declared) -> Totals {
     plain(gather.finish().unwrap())
 }
 
-/// Without any memory for events: each is sorted and spilled at once.
+/// Room for the keys that are not declared, and for two or three events.
+const ROOM: u64 = 400;
+
+/// With memory for a few events: they are sorted and spilled again and again.
 fn spilled(events: &[Made], declared: Declared) -> Totals {
     let rules = rules(declared);
     let table = size_of::<Amount>() as u64 * STEPS * rules.width() as u64;
-    let gather = Gather::new(buckets(), rules, table).unwrap();
+    let gather = Gather::new(buckets(), rules, table + ROOM).unwrap();
     let mut gather = gather.spilling_to(|| Ok(Box::new(Cursor::new(Vec::new()))));
     for made in events {
         gather.push(&event(made)).unwrap();

@@ -28,7 +28,7 @@ use crate::error::{CliError, Result};
 use crate::mechanism::Prepared;
 use crate::plot::PlotFormat;
 use crate::{interrupt, manners, output};
-use evertally_stream::{Amount, Share};
+use evertally_stream::Amount;
 use output::{Destination, OutputFormat};
 use release::{Input, Releaser, Start};
 use schedule::Steps;
@@ -66,7 +66,7 @@ pub(crate) fn run(args: &CountArgs) -> Result<()> {
         |horizon| Prepared::new(&task.spec_for(horizon), task.post_processing.clone(), task.intervals());
     let planned = task.horizon().map(prepare).transpose()?;
     manners::advise(task.spec.budget.budget()?, None);
-    if args.value.is_some() && args.person.is_some() && task.share == Share::default() {
+    if task.counts_first_values_unasked() {
         manners::warn(
             "only the first value of a person in each step counts; --per-person-sum LO,HI adds up all of them",
         );

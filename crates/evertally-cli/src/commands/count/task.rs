@@ -216,6 +216,13 @@ impl<'a> Task<'a> {
         if self.bounds_persons { PERSON } else { EVENT }
     }
 
+    /// Whether only the first value of a person in a step counts, and the user did not say so.
+    pub(super) fn counts_first_values_unasked(&self) -> bool {
+        let CountArgs { person, value, per_person_events, .. } = self.args;
+        let is_said = per_person_events.is_some() || self.share.sum().is_some();
+        person.is_some() && value.is_some() && !is_said
+    }
+
     /// What is counted. It is part of the noise's name, so runs that count anything differently share
     /// no noise.
     pub(super) fn definition(&self) -> Definition<'_> {
