@@ -202,8 +202,8 @@ pub(crate) struct CountArgs {
     /// Add up all events of a person in a step, and clamp the sum to this range
     ///
     /// By default only the first event of a person in a step counts. With --group-by, the sum of each
-    /// group is clamped. The noise grows with the largest distance from zero in the range. --clamp,
-    /// which clamps single events before they are added up, is then optional.
+    /// group is clamped. The noise grows with the largest distance from zero in the range. Single events
+    /// need no --clamp then.
     #[arg(
         long,
         value_name = "LO,HI",
