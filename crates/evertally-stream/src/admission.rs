@@ -59,9 +59,9 @@
 //! looks only at events of the same id. So all events of one person (or of one id) can be added,
 //! removed or changed without changing a decision about any other event: no event of another person
 //! is ever displaced. The counted events of one person lie in at most k steps, at least b apart, and
-//! add no more to each than [`Share::contribution`](crate::Share::contribution) states. An unnamed event could be anybody's, so it changes nothing at all. Only
-//! the unit as a whole is protected: with a bound, one event more of a person can displace a later
-//! event of the same person.
+//! add no more to each than [`Share::contribution`](crate::Share::contribution) states. An unnamed
+//! event could be anybody's, so it changes nothing at all. Only the unit as a whole is protected: with
+//! a bound, one event more of a person can displace a later event of the same person.
 //!
 //! # Cost
 //! One lookup in each store. The stores are chosen by the face: memory here, rows and generations

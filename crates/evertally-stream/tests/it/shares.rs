@@ -1,7 +1,7 @@
 //! What one person can change with several events in a step, measured over every small stream.
 
 use evertally::{Budget, Mechanism, Participation, Plan, Spend};
-use evertally_stream::{Buckets, Clamp, Event, Gather, KeySet, Rules, Share};
+use evertally_stream::{Amount, Buckets, Clamp, Event, Gather, KeySet, Rules, Share};
 
 const EPSILON: f64 = 1.0;
 const DELTA: f64 = 1e-6;
@@ -35,7 +35,7 @@ fn totals(arrivals: &[Arrival], rules: &Rules) -> Vec<f64> {
         gather.push(&event).unwrap();
     }
     let closed = gather.finish().unwrap();
-    closed.flat_map(|step| step.totals.into_iter().map(|total| total.to_f64())).collect()
+    closed.flat_map(|step| step.totals.into_iter().map(Amount::to_f64)).collect()
 }
 
 /// The largest ε at δ that one person of any small stream spends. The noise of the keys is

@@ -150,7 +150,8 @@ pub(crate) struct CountArgs {
     #[arg(long, value_name = "LENGTH", requires_all = ["time", "follow"], help_heading = "Steps")]
     pub(super) lag: Option<String>,
 
-    /// The column to sum. With --time it needs --clamp or --per-person-sum. Without --time it holds one count per step
+    /// The column to sum. With --time it needs --clamp or --per-person-sum. Without --time it holds
+    /// one count per step
     #[arg(long, value_name = "COLUMN", help_heading = "What counts")]
     pub(super) value: Option<String>,
     /// Clamp every value to this range before it is counted. If rows are steps, the noise covers

@@ -120,7 +120,7 @@ fn read_recent(mut bytes: &[u8], form: Form) -> Option<Vec<(Tag, Claim)>> {
         bytes = rest;
         recent.push((*tag, form.read(&mut bytes)?));
     }
-    recent.sort_by(|one, other| one.0.cmp(&other.0));
+    recent.sort_by_key(|(tag, _)| *tag);
     Some(recent)
 }
 
