@@ -78,7 +78,7 @@ fn totals(reader: &mut dyn RowReader, columns: &[String], in_bulk: bool) -> Resu
             Bulk { roles, times: &times, gather: &mut gather, drops_outside: false, has_dropped: false };
         while in_bulk && reader.add_in_bulk(&mut bulk)? {}
         if !reader.read(&mut row)? || count == MAX_ROWS {
-            return Ok(gather.finish().flat_map(|step| step.totals).collect());
+            return Ok(gather.finish()?.flat_map(|step| step.totals).collect());
         }
         count += 1;
         let [time, value, key] = &row.cells[..] else { unreachable!("there are three columns") };

@@ -9,9 +9,13 @@
 //! 2. a *duplicate* if an event with its id has counted. Where persons are bounded, ids are
 //!    compared within a person. An event without an id is a copy of nothing;
 //! 3. *late*, *early* or *ended* if no open step takes it;
-//! 4. *over the bound* if its person has counted in as many steps as allowed, in this step, or in
-//!    one that is too near;
+//! 4. *over the bound* if its person has counted in as many steps as allowed or in one that is too
+//!    near, or if the [share](crate::Share) of the person in this step is used up: by default after
+//!    one event;
 //! 5. *counted* otherwise. From then on its id is known and its person's step is spent.
+//!
+//! What counts of a person in one step and key is added up, and the sum is clamped if the share says
+//! so. Only `count` has other shares than one event.
 //!
 //! Nothing but a counted event changes what later events may do. What closes a step is the exception:
 //! an event may do so under `--follow` ([`Follow`](crate::Follow)) and in streams of Spark, where any
@@ -54,10 +58,10 @@
 //! Decisions 2 and 4 look only at events of the same person; without a bound on persons, decision 2
 //! looks only at events of the same id. So all events of one person (or of one id) can be added,
 //! removed or changed without changing a decision about any other event: no event of another person
-//! is ever displaced. The counted events of one person lie in at most k steps, at least b apart,
-//! with one key in each. An unnamed event could be anybody's, so it changes nothing at all. Only
-//! the unit as a whole is protected: with a bound, one event more of a person can displace a later
-//! event of the same person.
+//! is ever displaced. The counted events of one person lie in at most k steps, at least b apart, and
+//! add no more to each than [`Share::contribution`](crate::Share::contribution) states. An unnamed
+//! event could be anybody's, so it changes nothing at all. Only the unit as a whole is protected: with
+//! a bound, one event more of a person can displace a later event of the same person.
 //!
 //! # Cost
 //! One lookup in each store. The stores are chosen by the face: memory here, rows and generations
@@ -149,9 +153,7 @@ impl<Ids: IdStore, Persons: PersonStore> Admission<Ids, Persons> {
         if self.persons.is_some() && person.is_none() {
             return Outcome::Unnamed;
         }
-        if let (Some(ids), Some(id)) = (&self.ids, id)
-            && ids.contains(id)
-        {
+        if self.is_known(id) {
             return Outcome::Duplicate;
         }
         match step {
@@ -169,9 +171,20 @@ impl<Ids: IdStore, Persons: PersonStore> Admission<Ids, Persons> {
         {
             return false;
         }
+        self.learn(id, step);
+        true
+    }
+
+    /// Whether an event with this id has counted.
+    pub(crate) fn is_known(&self, id: Option<Ids::Id<'_>>) -> bool {
+        let known = self.ids.as_ref().zip(id).map(|(ids, id)| ids.contains(id));
+        known.unwrap_or_default()
+    }
+
+    /// Remembers the id of an event that counts.
+    pub(crate) fn learn(&mut self, id: Option<Ids::Id<'_>>, step: u64) {
         if let (Some(ids), Some(id)) = (&mut self.ids, id) {
             ids.insert(id, step);
         }
-        true
     }
 }

@@ -139,8 +139,13 @@ impl Clamp {
         if value.is_nan() {
             return Err(Error::NotFinite);
         }
-        let inside = Amount::nearest(value.clamp(self.lo, self.hi))?;
-        Ok(inside.clamp(self.lowest(), self.highest()))
+        Ok(self.apply_to_sum(Amount::nearest(value.clamp(self.lo, self.hi))?))
+    }
+
+    /// The amount that a sum counts for: the nearest one inside the range.
+    #[must_use]
+    pub fn apply_to_sum(&self, sum: Amount) -> Amount {
+        sum.clamp(self.lowest(), self.highest())
     }
 
     fn lowest(&self) -> Amount {

@@ -17,7 +17,8 @@ use crate::admission::Outcome;
 use crate::amount::Amount;
 use crate::buckets::{BucketLength, Buckets};
 use crate::closed::{ClosedStep, ClosedSteps};
-use crate::contest::{Contest, Counted, Entry};
+use crate::contest::{Contest, Entry};
+use crate::decide::Counted;
 use crate::error::{Error, Result};
 use crate::rules::{Event, Rules};
 use std::collections::BTreeMap;
@@ -255,7 +256,7 @@ mod tests {
                 prop_assert!(live.totals.len() as i64 <= 2 * lag + 2);
             }
             closed.extend(live.advance_to(i64::MAX));
-            prop_assert!(gather.finish().eq(closed));
+            prop_assert!(gather.finish().unwrap().eq(closed));
         }
     }
 }

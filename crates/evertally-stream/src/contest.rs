@@ -13,27 +13,26 @@
 //! **Cost.** A claim takes 64 bytes and the texts of its id and key. Without a bound, one claim
 //! is held for each id in a step. With a bound, one is held for each person in a step, and up to k
 //! where ids are compared as well: at most k − 1 of them can be duplicates, because no more have
-//! counted before. The name of the person is held once per step, and for ever once they have
-//! counted. An event is placed among the k claims of its person in O(log k) comparisons.
-//! A preview looks at every step with claims before the event's.
+//! counted before. Where several events of a person may count in a step, all claims are held. The
+//! name of the person is held once per step, and for ever once they have counted. An event is placed
+//! among the k claims of its person in O(log k) comparisons. A preview looks at every step with claims
+//! before the event's.
 
 mod claims;
 
 use std::collections::{BTreeMap, HashMap};
 
 use crate::admission::{Admission, IdStore, Outcome};
-use crate::amount::Amount;
 use crate::contribution::{ContributionBound, KnownIds};
+use crate::decide::{Candidate, Counted, decide_step};
 use crate::error::Result;
 use crate::names::given_name;
 use crate::rules::{Event, Rules};
+use crate::share::Share;
 use claims::{Claim, Claims};
 
 /// The claims of one step, by person, or by id where persons are not bounded.
 type StepClaims = HashMap<Box<str>, Claims>;
-
-/// An event that counts: the place of its total, and the amount.
-pub(crate) type Counted = (usize, Amount);
 
 /// What is known of an event when it is handed in.
 pub(crate) enum Entry {
@@ -63,24 +62,9 @@ impl Contest {
         self.rules.width()
     }
 
-    /// Whether any event may compete with another.
-    pub(crate) fn has_competition(&self) -> bool {
-        self.rules.limits.is_some() || self.rules.has_ids
-    }
-
-    /// The place of a key among the totals of a step.
-    pub(crate) fn place_of(&self, key: Option<&str>) -> usize {
-        self.rules.position(key)
-    }
-
-    /// What an event with this value counts for, if it counts.
-    pub(crate) fn amount_of(&self, value: Option<f64>) -> Result<Amount> {
-        self.rules.amount(&Event { value, ..Event::default() })
-    }
-
     /// Whether an event names nobody although persons are bounded. Then its step does not matter.
     pub(crate) fn is_unnamed(&self, event: &Event<'_>) -> bool {
-        self.rules.limits.is_some() && given_name(event.person).is_none()
+        self.rules.is_unnamed(event)
     }
 
     /// Takes an event of this open step, or one that no open step takes, for the reason given.
@@ -104,19 +88,29 @@ impl Contest {
         let Some(claimant) = person.or(id) else {
             return Ok(Entry::Counted((self.rules.position(event.key), amount)));
         };
-        let max_claims =
-            self.rules.limits.filter(|_| self.rules.has_ids).map_or(1, |limits| limits.max_steps());
-        let max_claims = usize::try_from(max_claims).unwrap_or(usize::MAX);
         let key = given_name(event.key).map(Into::into);
         let claim = Claim { time: event.time, id: id.map(Into::into), key, amount };
+        let max_claims = self.max_claims();
         let claims = self.open.entry(step).or_default();
         match claims.get_mut(claimant) {
-            Some(claims) => claims.offer(claim, max_claims),
+            Some(claims) => claims.offer(claim, max_claims.unwrap_or(usize::MAX)),
             None => {
-                claims.insert(claimant.into(), Claims::one(claim));
+                let first = match max_claims {
+                    Some(_) => Claims::one(claim),
+                    None => Claims::all_from(claim),
+                };
+                claims.insert(claimant.into(), first);
             }
         }
         Ok(Entry::Held)
+    }
+
+    /// The most claims of a claimant in a step that are held; `None` if all are.
+    fn max_claims(&self) -> Option<usize> {
+        let Some(limits) = self.rules.limits else { return Some(1) };
+        let counts_once = self.rules.share.max_events() == Some(1);
+        let max_claims = if self.rules.has_ids { limits.max_steps() } else { 1 };
+        counts_once.then(|| usize::try_from(max_claims).unwrap_or(usize::MAX))
     }
 
     /// The person of an event, where persons are bounded.
@@ -138,12 +132,11 @@ impl Contest {
     /// may be open, and none is opened again.
     pub(crate) fn close(&mut self, step: u64) -> Vec<Counted> {
         let Some(claims) = self.open.remove(&step) else { return Vec::new() };
-        let counts = |(claimant, claims): (Box<str>, Claims)| {
-            let person = self.rules.limits.is_some().then_some(&*claimant);
-            let claim = first_counted(&mut self.admission, person, &claims, step)?;
-            Some((self.rules.position(claim.key.as_deref()), claim.amount))
-        };
-        claims.into_iter().filter_map(counts).collect()
+        let mut counted = Vec::new();
+        for (claimant, claims) in claims {
+            counted.extend(decide_claims(&mut self.admission, &self.rules, &claimant, &claims, step));
+        }
+        counted
     }
 
     /// The first step with claims.
@@ -180,28 +173,32 @@ impl Contest {
         };
         for (open, claims) in self.open.range(..end) {
             if let Some(claims) = claims.get(claimant) {
-                first_counted(&mut admission, person, claims, *open);
+                decide_claims(&mut admission, &self.rules, claimant, claims, *open);
             }
         }
         admission.decide(id.map(|id| (person, id)), person, Ok(step))
     }
 }
 
-/// Decides on the claims of one claimant in a step, in their order, up to the first that counts: a
-/// person counts once in a step, and an id once.
-fn first_counted<'c, Ids>(
+/// Decides on the claims of one claimant in a step.
+fn decide_claims<Ids>(
     admission: &mut Admission<Ids, ContributionBound>,
-    person: Option<&str>,
-    claims: &'c Claims,
+    rules: &Rules,
+    claimant: &str,
+    claims: &Claims,
     step: u64,
-) -> Option<&'c Claim>
+) -> Vec<Counted>
 where
     Ids: for<'a> IdStore<Id<'a> = (Option<&'a str>, &'a str)>,
 {
-    claims.iter().find(|claim| {
-        let id = claim.id.as_deref().map(|id| (person, id));
-        admission.decide(id, person, Ok(step)).is_counted()
-    })
+    let person = rules.limits.is_some().then_some(claimant);
+    // An id counts once, however much a person may add.
+    let share = if person.is_some() { rules.share } else { Share::default() };
+    let candidates = claims.iter().map(|claim| Candidate {
+        id: claim.id.as_deref().map(|id| (person, id)),
+        counted: (rules.position(claim.key.as_deref()), claim.amount),
+    });
+    decide_step(admission, &share, person, step, candidates)
 }
 
 /// Known ids, and more of them on top.

@@ -20,6 +20,7 @@ use evertally::internals::noise_name::{Fields, Value};
 use crate::amount::Clamp;
 use crate::buckets::BucketLength;
 use crate::calendar::Calendar;
+use crate::share::Share;
 
 const MAGIC: [u8; 4] = *b"EVND";
 const VERSION: u8 = 2;
@@ -116,6 +117,8 @@ pub struct Definition<'a> {
     pub clamp: Option<Clamp>,
     /// The maximum number of steps per person and the minimum gap between them, if they are enforced.
     pub bound: Option<(u64, u64)>,
+    /// What a person may add to one step. It is encoded only if it is not the default.
+    pub share: Share,
     /// Which events win. It is encoded only if persons are bounded or ids are compared.
     pub precedence: Precedence,
     /// Which rows count, in a form that says the same in one way only; `None` if all do.
@@ -170,10 +173,22 @@ impl Definition<'_> {
             });
             fields.put(8, texts);
         }
+        if self.share != Share::default() {
+            fields.put(9, share(self.share));
+        }
         if let Some(filter) = self.filter {
             fields.put(FILTER, Value::new().text(filter));
         }
         fields.into_bytes()
+    }
+}
+
+fn share(share: Share) -> Value {
+    // No number of events is zero, so zero stands for all.
+    let value = Value::new().integer(share.max_events().unwrap_or(0)).integer(share.max_keys());
+    match share.sum() {
+        Some(clamp) => value.code(1).real(clamp.lo()).real(clamp.hi()),
+        None => value.code(0),
     }
 }
 
@@ -246,6 +261,10 @@ mod tests {
         let bounded = |bound, precedence| Definition { columns: person, bound, precedence, ..timed };
         let ids = Columns { id: Some("i"), ..person };
         let identified = |bound, precedence| Definition { columns: ids, bound, precedence, ..timed };
+        let sharing = |max_events, max_keys, sum| Definition {
+            share: Share::new(max_events, max_keys, sum).unwrap(),
+            ..bounded(Some((1, 1)), Precedence::Time)
+        };
         let reading = |zone, format| Definition { reading: Reading { zone, format }, ..timed };
         vec![
             Definition::default(),
@@ -282,6 +301,12 @@ mod tests {
             reading(None, Some("Europe/Paris")),
             reading(None, Some("%F")),
             reading(Some("Europe/Paris"), Some("%F")),
+            sharing(Some(2), 1, None),
+            sharing(Some(1), 2, None),
+            sharing(Some(2), 1, clamp(0.0, 1.0)),
+            sharing(None, 1, clamp(0.0, 1.0)),
+            sharing(None, 1, clamp(-1.0, 1.0)),
+            sharing(None, 2, clamp(0.0, 1.0)),
             Definition { filter: Some(""), ..timed },
             Definition { filter: Some("\"n\" > 1"), ..timed },
             Definition { filter: Some("\"n\" > 2"), ..timed },

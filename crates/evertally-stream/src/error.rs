@@ -49,6 +49,18 @@ pub enum Error {
         /// Bytes that it may take.
         limit: u64,
     },
+    /// The events of persons or ids need more memory than they may take.
+    #[error("the events of persons or ids need more than the {limit} bytes of memory that are left for them")]
+    TooManyClaims {
+        /// Bytes that they may take.
+        limit: u64,
+    },
+    /// Events that were put on disk cannot be written or read.
+    #[error("the temporary file of events that do not fit in memory failed: {reason}")]
+    Spill {
+        /// What the system said.
+        reason: String,
+    },
 }
 
 /// On which side of the declared range a time fell.
@@ -76,7 +88,8 @@ impl Error {
         match self {
             Self::Library(error) => error.class(),
             Self::HorizonSpent { .. } => ErrorClass::HorizonSpent,
-            Self::TooCostly { .. } => ErrorClass::Unsupported,
+            Self::TooCostly { .. } | Self::TooManyClaims { .. } => ErrorClass::Unsupported,
+            Self::Spill { .. } => ErrorClass::System,
             _ => ErrorClass::BadParameter,
         }
     }

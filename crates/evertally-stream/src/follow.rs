@@ -263,7 +263,7 @@ mod tests {
                 followed.extend(pushed.closed);
             }
             followed.extend(follow.finish());
-            prop_assert!(gather.finish().eq(followed));
+            prop_assert!(gather.finish().unwrap().eq(followed));
         }
     }
 }

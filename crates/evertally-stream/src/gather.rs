@@ -1,14 +1,18 @@
 //! Events in any order, gathered per step and key.
 
 mod bulk;
+mod log;
 
 use crate::admission::Outcome;
 use crate::amount::Amount;
 use crate::buckets::Buckets;
 use crate::closed::ClosedStep;
-use crate::contest::{Contest, Counted, Entry};
+use crate::decide::Counted;
 use crate::error::{Error, Result};
+use crate::names::given_name;
 use crate::rules::{Event, Rules};
+use log::Log;
+pub use log::Spill;
 
 /// Totals of every step and key of a finished input, whose events may stand in any order.
 ///
@@ -16,13 +20,15 @@ use crate::rules::{Event, Rules};
 /// content ([`admission`](crate::admission)).
 ///
 /// Memory: 16 bytes × steps × keys, allocated at the start. Where persons are bounded or ids are
-/// compared, the events that may count are held in addition until the end: one per person and step
-/// (up to k with ids as well), or one per id and step, at 64 bytes and their names each.
-#[derive(Clone)]
+/// compared, the events that may count are held in addition until the end, in about 20 bytes for each
+/// person (or id) and 6 for each further event. Beyond the limit on memory they go to
+/// [`Spill`].
 pub struct Gather {
     buckets: Buckets,
-    contest: Contest,
+    rules: Rules,
     totals: Vec<Amount>,
+    /// The events that compete, if any may.
+    log: Option<Log>,
 }
 
 impl Gather {
@@ -44,44 +50,66 @@ impl Gather {
             return Err(too_costly);
         }
         totals.resize(cells, Amount::default());
-        Ok(Self { buckets, contest: Contest::new(rules), totals })
+        let left = memory_limit - needed as u64;
+        let log = rules.has_competition().then(|| Log::new(&rules, &buckets, left));
+        Ok(Self { buckets, rules, totals, log })
+    }
+
+    /// Opens the place for events that do not fit in memory, once there are any. Without a place, they
+    /// are an error.
+    #[must_use]
+    pub fn spilling_to(
+        mut self,
+        open: impl FnOnce() -> std::io::Result<Box<dyn Spill>> + Send + Sync + 'static,
+    ) -> Self {
+        if let Some(log) = &mut self.log {
+            log.spill_to(Box::new(open));
+        }
+        self
     }
 
     /// Takes one event. `None` if it competes with others and is decided at the end.
     ///
     /// # Errors
-    /// [`Error::OutsideRange`], and the errors of values. An error changes nothing.
+    /// [`Error::OutsideRange`] and the errors of values, which change nothing.
+    /// [`Error::TooManyClaims`] and [`Error::Spill`], after which the input cannot be gathered.
     pub fn push(&mut self, event: &Event<'_>) -> Result<Option<Outcome>> {
-        if self.contest.is_unnamed(event) {
+        if self.rules.is_unnamed(event) {
             return Ok(Some(Outcome::Unnamed));
         }
         let step = self.buckets.step_of(event.time)?;
-        Ok(match self.contest.push(event, Ok(step))? {
-            Entry::Counted(counted) => {
-                self.add(step, counted);
-                Some(Outcome::Counted { step })
+        let amount = self.rules.amount(event)?;
+        let claimant = if self.rules.limits.is_some() { event.person } else { event.id };
+        match (&mut self.log, given_name(claimant)) {
+            (Some(log), Some(claimant)) => {
+                log.add(claimant, event, amount)?;
+                Ok(None)
             }
-            Entry::Held => None,
-            Entry::Refused(outcome) => Some(outcome),
-        })
-    }
-
-    fn add(&mut self, step: u64, (position, amount): Counted) {
-        // The table was allocated for every step and key, so the index fits.
-        self.totals[step as usize * self.contest.width() + position] += amount;
+            _ => {
+                let place = self.rules.position(event.key);
+                add(&mut self.totals, self.rules.width(), step, (place, amount));
+                Ok(Some(Outcome::Counted { step }))
+            }
+        }
     }
 
     /// Decides on the events that compete, and closes every declared step in order, including
     /// empty ones.
-    #[must_use]
-    pub fn finish(mut self) -> GatheredSteps {
-        while let Some(step) = self.contest.first_open() {
-            for counted in self.contest.close(step) {
-                self.add(step, counted);
-            }
+    ///
+    /// # Errors
+    /// [`Error::Spill`].
+    pub fn finish(mut self) -> Result<GatheredSteps> {
+        let width = self.rules.width();
+        if let Some(log) = self.log {
+            log.decide(|step, counted| add(&mut self.totals, width, step, counted))?;
         }
-        GatheredSteps { width: self.contest.width(), totals: self.totals, next: 0 }
+        Ok(GatheredSteps { width, totals: self.totals, next: 0 })
     }
+}
+
+/// Adds to the table, which was allocated for every step and key.
+fn add(totals: &mut [Amount], width: usize, step: u64, (place, amount): Counted) {
+    totals[step as usize * width + place] += amount;
 }
 
 /// The closed steps of a [`Gather`], in order.
@@ -127,7 +155,8 @@ mod tests {
             gather.push(&Event { time: 2_500_000, ..Event::default() }),
             Ok(Some(Outcome::Counted { step: 2 }))
         );
-        let totals: Vec<_> = gather.finish().map(|closed| (closed.step, closed.totals[0].to_f64())).collect();
+        let totals: Vec<_> =
+            gather.finish().unwrap().map(|closed| (closed.step, closed.totals[0].to_f64())).collect();
         assert_eq!(totals, [(0, 0.0), (1, 0.0), (2, 1.0)]);
     }
 
@@ -148,7 +177,7 @@ mod tests {
         for value in [9e15, 9e15, 0.25, 1.0] {
             assert!(gather.push(&Event { value: Some(value), ..Event::default() }).is_ok());
         }
-        let total = gather.finish().next().unwrap().totals[0].grid_steps();
+        let total = gather.finish().unwrap().next().unwrap().totals[0].grid_steps();
         assert_eq!(total, (18_000_000_000_000_001 << 20) + (1 << 18));
     }
 
@@ -159,7 +188,7 @@ mod tests {
         let event = Event { id: Some("1"), value: Some(f64::NAN), ..Event::default() };
         assert!(gather.push(&event).is_err());
         assert!(gather.push(&Event { value: Some(7.0), ..event }).is_ok());
-        assert_eq!(gather.finish().next().unwrap().totals[0].to_f64(), 5.0);
+        assert_eq!(gather.finish().unwrap().next().unwrap().totals[0].to_f64(), 5.0);
     }
 
     proptest! {
@@ -177,7 +206,7 @@ mod tests {
                     let event = Event { time, key: Some(names[key]), value: Some(value), ..Event::default() };
                     gather.push(&event).unwrap();
                 }
-                gather.finish().map(|closed| closed.totals).collect::<Vec<_>>()
+                gather.finish().unwrap().map(|closed| closed.totals).collect::<Vec<_>>()
             };
             let mut permuted = events.clone();
             permuted.sort_by_key(|event| (event.0 as u64).wrapping_mul(seed | 1));

@@ -19,8 +19,8 @@
 //!   exact arithmetic: values are integers on a fixed grid ([`Amount`]), so no order of events can
 //!   change a total.
 //! - Whether an event counts depends only on events of the same person (or id). With a bound,
-//!   adding or removing *all* events of one person changes at most k steps, at least b apart, each
-//!   in one key. The rule and the argument are in [`admission`].
+//!   adding or removing *all* events of one person changes at most k steps, at least b apart, each by
+//!   no more than a [`Share`]. The rule and the argument are in [`admission`].
 //! - The exception is written on [`Follow`]: there, the order of arrival decides what is late.
 
 pub mod admission;
@@ -31,6 +31,7 @@ mod clocked;
 mod closed;
 mod contest;
 mod contribution;
+mod decide;
 mod definition;
 mod error;
 mod follow;
@@ -42,6 +43,7 @@ mod participants;
 mod periods;
 mod rows;
 mod rules;
+mod share;
 pub mod time;
 mod zone;
 
@@ -55,7 +57,7 @@ pub use contribution::{ContributionBound, KnownIds, admit_step};
 pub use definition::{Closing, Columns, Definition, Precedence, Reading};
 pub use error::{Error, Result, Side};
 pub use follow::{Follow, PushAnswer};
-pub use gather::{Gather, GatheredSteps};
+pub use gather::{Gather, GatheredSteps, Spill};
 pub use keys::{KeySet, OTHER};
 pub use length::{CalendarLength, CalendarUnit, StepLength};
 pub use names::given_name;
@@ -63,4 +65,5 @@ pub use participants::Participants;
 pub use periods::NoPeriods;
 pub use rows::Rows;
 pub use rules::{Event, Rules};
+pub use share::Share;
 pub use zone::Zone;

@@ -5,6 +5,8 @@ use crate::amount::{Amount, Clamp};
 use crate::contribution::{ContributionBound, KnownIds};
 use crate::error::Result;
 use crate::keys::KeySet;
+use crate::names::given_name;
+use crate::share::Share;
 use evertally::Participation;
 
 /// One raw event. No `Debug`: everything in it is private.
@@ -32,6 +34,8 @@ pub struct Rules {
     pub clamp: Option<Clamp>,
     /// Persons are bounded.
     pub limits: Option<Participation>,
+    /// What a person may add to one step, where persons are bounded.
+    pub share: Share,
     /// A second event with the id of one that counted is dropped: copies of an event are the event.
     pub has_ids: bool,
 }
@@ -41,6 +45,16 @@ impl Rules {
     #[must_use]
     pub fn width(&self) -> usize {
         self.keys.as_ref().map_or(1, |keys| keys.names().len())
+    }
+
+    /// Whether any event may compete with another.
+    pub(crate) fn has_competition(&self) -> bool {
+        self.limits.is_some() || self.has_ids
+    }
+
+    /// Whether an event names nobody although persons are bounded. Then its step does not matter.
+    pub(crate) fn is_unnamed(&self, event: &Event<'_>) -> bool {
+        self.limits.is_some() && given_name(event.person).is_none()
     }
 
     /// What an event counts for, if it counts.

@@ -61,7 +61,7 @@ impl Gate for GatherGate {
             // A refused event is a valid outcome.
             let _counted = named(&self.0, event, |event| gather.push(event))?;
         }
-        Ok(totals(gather.finish()))
+        Ok(totals(gather.finish()?))
     }
 }
 
@@ -139,6 +139,7 @@ pub(crate) fn admission(rules: &AdmissionRules) -> Result<Rules> {
             .transpose()?,
         limits: rules.persons,
         has_ids: rules.has_ids,
+        ..Rules::default()
     })
 }
 

@@ -140,10 +140,11 @@ fn outside_rules(
         let gate = if is_free(event) { &mut free } else { &mut bounded };
         let _counted = named(rules, event, |event| gate.push(event))?;
     }
-    Ok(sum(bounded, free))
+    sum(bounded, free)
 }
 
 /// The totals of two tables together.
-fn sum(one: Gather, other: Gather) -> Vec<f64> {
-    totals(one.finish()).into_iter().zip(totals(other.finish())).map(|(one, other)| one + other).collect()
+fn sum(one: Gather, other: Gather) -> Result<Vec<f64>> {
+    let pairs = totals(one.finish()?).into_iter().zip(totals(other.finish()?));
+    Ok(pairs.map(|(one, other)| one + other).collect())
 }

@@ -130,7 +130,8 @@ pub(crate) struct WorkloadArgs {
     /// The most memory to use, such as 512M or 4G
     ///
     /// Mechanisms that need more are not chosen. A count that needs more for its totals is refused.
-    #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
+    /// Events of persons and ids that exceed it go to a temporary file.
+    #[arg(long, alias = "memory", value_name = "BYTES", value_parser = parse_bytes)]
     memory_limit: Option<u64>,
 }
 
@@ -232,6 +233,8 @@ pub(crate) fn bytes_in_words(bytes: u64) -> String {
 /// A number of bytes, with K, M, G or T for powers of 1024.
 pub(crate) fn parse_bytes(text: &str) -> std::result::Result<u64, String> {
     let refuse = || "expected a number of bytes such as 1048576, 512M or 4G".to_owned();
+    let is_unit = |text: &str| text.ends_with(['K', 'M', 'G', 'T', 'k', 'm', 'g', 't']);
+    let text = text.strip_suffix(['B', 'b']).filter(|text| is_unit(text)).unwrap_or(text);
     let (digits, shift) = match text.char_indices().last() {
         Some((at, 'K' | 'k')) => (&text[..at], 10),
         Some((at, 'M' | 'm')) => (&text[..at], 20),
@@ -252,7 +255,8 @@ mod tests {
         assert_eq!(parse_bytes("4096"), Ok(4096));
         assert_eq!(parse_bytes("512M"), Ok(512 << 20));
         assert_eq!(parse_bytes("4g"), Ok(4 << 30));
-        for text in ["", "M", "0", "-1", "1.5G", "99999999999T", "4 G"] {
+        assert_eq!(parse_bytes("2GB"), Ok(2 << 30));
+        for text in ["", "M", "B", "MB", "4B", "0", "-1", "1.5G", "99999999999T", "4 G"] {
             assert!(parse_bytes(text).is_err(), "{text:?} was taken");
         }
     }

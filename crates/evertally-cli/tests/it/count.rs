@@ -70,6 +70,76 @@ fn values_are_clamped_copies_dropped_and_persons_bounded() {
     assert_near(&ran.stdout, &[3.0, 3.0, 4.0, 5.0]);
 }
 
+/// Only the first purchase of a person in a step once counted, without a word.
+#[test]
+fn what_a_person_adds_to_a_step_is_a_bounded_sum() {
+    let persons = "--person who --max-steps 4";
+    assert_near(&counted(persons), &[2.0, 2.0, 3.0, 4.0]);
+    let sums = format!("{persons} --value amount --per-person-sum");
+    // p1 spends 1, 5 and 4, and p2 spends 23 in the first hour.
+    assert_near(&counted(&format!("{sums} 0,100")), &[24.0, 24.0, 29.0, 33.0]);
+    assert_near(&counted(&format!("{sums} 0,4.5")), &[5.5, 5.5, 10.0, 14.0]);
+    assert_near(&counted(&format!("{sums} 0,100 --clamp 0,10")), &[14.0, 14.0, 19.0, 23.0]);
+    assert_near(&counted(&format!("{sums} 0,100 --per-person-events 1")), &[4.0, 4.0, 6.5, 10.5]);
+    assert_near(&counted(&format!("{sums} 0,100 --id id")), &[24.0, 24.0, 29.0, 33.0]);
+    assert_near(&counted(&format!("{persons} --per-person-events 2")), &[3.0, 3.0, 5.0, 6.0]);
+    // p2 counts in the west at midnight, and with a second group in the north as well.
+    let groups = format!("{sums} 0,10 --group-by region --groups north,west");
+    assert_near(&counted(&groups), &[0.0, 3.0, 1.0, 0.0, 3.0, 1.0, 5.0, 3.0, 1.0, 9.0, 3.0, 1.0]);
+    let two = counted(&format!("{groups} --groups-per-person 2"));
+    assert_near(&two, &[10.0, 3.0, 1.0, 10.0, 3.0, 1.0, 15.0, 3.0, 1.0, 19.0, 3.0, 1.0]);
+    assert!(two.contains("\n# per_step: the sum of all events, clamped to 0,10, in at most 2 groups\n"));
+    assert!(two.contains("\n# contribution: sums over groups of norm at most 14.14213562373"), "{two}");
+    assert!(counted(persons).contains("\n# per_step: the first event\n# contribution: 1\n"));
+}
+
+#[test]
+fn shares_of_persons_that_bound_nothing_are_refused() {
+    for (options, expected) in [
+        ("--per-person-sum 0,5", "--person"),
+        ("--person who --per-person-sum 0,5", "--max-steps"),
+        ("--person who --max-steps 1 --per-person-sum 5", "--per-person-sum: expected two numbers LO,HI"),
+        ("--person who --max-steps 1 --per-person-sum 5,0", "--per-person-sum: the clamp must be"),
+        (
+            "--person who --max-steps 1 --per-person-sum=-5,0",
+            "--per-person-sum: range must be wider than zero",
+        ),
+        ("--person who --max-steps 1 --per-person-events 0", "--per-person-events must be at least 1, got 0"),
+        ("--person who --max-steps 1 --groups-per-person 2", "--group-by"),
+        (
+            "--person who --max-steps 1 --group-by region --groups north --groups-per-person 0",
+            "--groups-per-person must be at least 1, got 0",
+        ),
+        (
+            "--person who --max-steps 1 --value amount --per-person-events 2",
+            "--value with --time needs --clamp",
+        ),
+        (
+            "--person who --max-steps 1 --value amount --per-person-sum=-1,5 --monotone",
+            "--per-person-sum must not reach below zero",
+        ),
+    ] {
+        let place = Place::new();
+        place.with_key().write("in.csv", SHUFFLED);
+        let ran = place.run(&format!("count in.csv {TIMED} --noise-key noise.key {options}"));
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{options}");
+        assert!(
+            ran.stderr.contains(expected) && ran.stderr.lines().count() == 1,
+            "{options}: {}",
+            ran.stderr
+        );
+    }
+    let place = Place::new();
+    place.with_key().write("in.csv", SHUFFLED);
+    let line = format!(
+        "count in.csv {TIMED} --noise-key noise.key --person who --max-steps 1 --value amount --clamp 0,5"
+    );
+    let ran = place.run(&line);
+    let (code, warned) = (ran.code, ran.stderr);
+    assert_eq!(code, Some(0));
+    assert!(warned.contains("only the first value of a person in each step counts"), "{warned}");
+}
+
 #[test]
 fn unsorted_input_equals_sorted_input() {
     let mut lines: Vec<&str> = SHUFFLED.lines().collect();
@@ -194,7 +264,10 @@ fn a_shuffled_file_has_the_same_releases() {
         "--person who --max-steps 2",
         "--person who --max-steps 2 --min-gap 2 --id id",
         "--id id --value amount --clamp 0,2",
-        "--person who --max-steps 3 --id id --value amount --clamp 0,2",
+        "--person who --max-steps 3 --id id --value amount --clamp 0,2 --per-person-events 1",
+        "--person who --max-steps 2 --value amount --per-person-sum 0,3 --groups-per-person 2",
+        "--person who --max-steps 2 --per-person-events 2 --groups-per-person 2",
+        "--person who --max-steps 2 --id id --value amount --per-person-sum 0,3 --memory 1K",
     ] {
         let place = Place::new();
         place.with_key();

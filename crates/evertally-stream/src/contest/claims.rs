@@ -1,13 +1,14 @@
 //! The claims of one claimant in one step.
 //!
-//! **Definition.** Of each id the first claim is held, of all ids the first few, and none after a
-//! claim without an id: that one is no duplicate, so it decides the step.
+//! **Definition.** Where one claim of a step counts at most: of each id the first claim is held, of all
+//! ids the first few, and none after a claim without an id: that one is no duplicate, so it decides the
+//! step. Where several may count, all are held.
 //!
 //! **Cost.** O(log n) comparisons to place one of n claims. Up to [`MAX_LISTED`] claims are a sorted
 //! list. More than that, which needs a person with as many steps, are a sorted set with an index by
 //! id: a list would cost O(n) per event, and one person can send any number of events.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use crate::amount::Amount;
@@ -30,6 +31,8 @@ pub(super) struct Claim {
 pub(super) enum Claims {
     Listed(Vec<Claim>),
     Indexed(Box<IndexedClaims>),
+    /// All claims, each with how often it came.
+    All(BTreeMap<Claim, u64>),
 }
 
 impl Claims {
@@ -37,15 +40,22 @@ impl Claims {
         Self::Listed(vec![claim])
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Claim> {
-        let (listed, indexed) = match self {
-            Self::Listed(claims) => (Some(claims), None),
-            Self::Indexed(claims) => (None, Some(&claims.in_order)),
-        };
-        listed.into_iter().flatten().chain(indexed.into_iter().flatten().map(|claim| &**claim))
+    /// The first claim, if all will be held.
+    pub(super) fn all_from(claim: Claim) -> Self {
+        Self::All(BTreeMap::from([(claim, 1)]))
     }
 
-    /// Puts a claim among the first `max_claims`, if it is one of them.
+    pub(super) fn iter(&self) -> Box<dyn Iterator<Item = &Claim> + '_> {
+        match self {
+            Self::Listed(claims) => Box::new(claims.iter()),
+            Self::Indexed(claims) => Box::new(claims.in_order.iter().map(|claim| &**claim)),
+            Self::All(claims) => {
+                Box::new(claims.iter().flat_map(|(claim, times)| (0..*times).map(move |_| claim)))
+            }
+        }
+    }
+
+    /// Puts a claim among the first `max_claims`, if it is one of them, or among all.
     pub(super) fn offer(&mut self, claim: Claim, max_claims: usize) {
         match self {
             Self::Listed(claims) => {
@@ -57,6 +67,7 @@ impl Claims {
                 }
             }
             Self::Indexed(claims) => claims.offer(claim, max_claims),
+            Self::All(claims) => *claims.entry(claim).or_default() += 1,
         }
     }
 }

@@ -8,18 +8,19 @@
 use super::Gather;
 use crate::amount::Amount;
 use crate::error::Result;
+use crate::rules::Event;
 
 impl Gather {
     /// Whether events can be added by columns: no event competes with another.
     #[must_use]
     pub fn takes_columns(&self) -> bool {
-        !self.contest.has_competition()
+        self.log.is_none()
     }
 
     /// The place of a key among the totals of a step.
     #[must_use]
     pub fn place_of(&self, key: Option<&str>) -> usize {
-        self.contest.place_of(key)
+        self.rules.position(key)
     }
 
     /// The cell of the table that an event of this time and place belongs to.
@@ -28,8 +29,8 @@ impl Gather {
     /// [`Error::OutsideRange`](crate::Error::OutsideRange).
     #[inline]
     pub fn cell_of(&self, time: i64, place: usize) -> Result<usize> {
-        // The table was allocated for every step and key, so the index fits.
-        Ok(self.buckets.step_of(time)? as usize * self.contest.width() + place)
+        // The table was allocated for every step and key.
+        Ok(self.buckets.step_of(time)? as usize * self.rules.width() + place)
     }
 
     /// What an event with this value counts for.
@@ -38,7 +39,7 @@ impl Gather {
     /// Those of values.
     #[inline]
     pub fn amount_of(&self, value: Option<f64>) -> Result<Amount> {
-        self.contest.amount_of(value)
+        self.rules.amount(&Event { value, ..Event::default() })
     }
 
     /// Adds an event to the cell that [`cell_of`](Self::cell_of) gave.
@@ -53,11 +54,11 @@ impl Gather {
         size_of_val(&self.totals[..])
     }
 
-    /// The same declarations with totals of zero.
+    /// The same declarations with totals of zero, for events that do not compete.
     #[must_use]
     pub fn zeroed(&self) -> Self {
         let totals = vec![Amount::default(); self.totals.len()];
-        Self { buckets: self.buckets.clone(), contest: self.contest.clone(), totals }
+        Self { buckets: self.buckets.clone(), rules: self.rules.clone(), totals, log: None }
     }
 
     /// Adds the totals that another thread gathered under the same declarations.
@@ -74,7 +75,7 @@ mod tests {
     use crate::amount::Clamp;
     use crate::buckets::Buckets;
     use crate::keys::KeySet;
-    use crate::rules::{Event, Rules};
+    use crate::rules::Rules;
     use proptest::prelude::*;
 
     proptest! {
@@ -103,7 +104,7 @@ mod tests {
             }
             let [mut sum, other] = halves;
             sum.add_all(&other);
-            let totals = |gather: Gather| gather.finish().flat_map(|step| step.totals).collect::<Vec<_>>();
+            let totals = |gather: Gather| gather.finish().unwrap().flat_map(|step| step.totals).collect::<Vec<_>>();
             prop_assert!(totals(sum) == totals(by_events));
         }
     }

@@ -3,4 +3,5 @@
 #![allow(clippy::unwrap_used, reason = "a failed test is a failed test")]
 
 mod order;
+mod shares;
 mod unnamed;

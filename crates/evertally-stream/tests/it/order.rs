@@ -5,9 +5,11 @@
 
 use evertally::Participation;
 use evertally_stream::{
-    BucketLength, Buckets, Clocked, ClosedStep, Event, Follow, Gather, KeySet, Rules, given_name,
+    Amount, BucketLength, Buckets, Clamp, Clocked, ClosedStep, Event, Follow, Gather, KeySet, Rules, Share,
+    given_name,
 };
 use proptest::prelude::*;
+use std::io::Cursor;
 
 const SECOND: i64 = 1_000_000;
 const STEPS: u64 = 6;
@@ -15,20 +17,48 @@ const STEPS: u64 = 6;
 /// An event in the order of the rule: time, id, key, value; and its person.
 type Made = (i64, Option<&'static str>, Option<&'static str>, u64, Option<&'static str>);
 
-/// What is declared: the bound on persons, and whether ids are compared.
-type Declared = (Option<(u64, u64)>, bool);
+/// What is declared: the bound on persons, whether ids are compared, and what a person may add to a
+/// step: at most so many events, in so many keys, and whether their sum is clamped.
+#[derive(Debug, Clone, Copy)]
+struct Declared {
+    bound: Option<(u64, u64)>,
+    has_ids: bool,
+    share: (Option<u64>, u64, bool),
+}
 
-const DECLARED: [Declared; 9] = [
-    (None, false),
-    (None, true),
-    (Some((1, 1)), false),
-    (Some((2, 1)), false),
-    (Some((2, 2)), false),
-    (Some((1, 1)), true),
-    (Some((2, 1)), true),
-    (Some((2, 2)), true),
-    (Some((3, 1)), true),
+const ONE_EVENT: (Option<u64>, u64, bool) = (Some(1), 1, false);
+
+const fn declared(bound: Option<(u64, u64)>, has_ids: bool, share: (Option<u64>, u64, bool)) -> Declared {
+    Declared { bound, has_ids, share }
+}
+
+const DECLARED: [Declared; 16] = [
+    declared(None, false, ONE_EVENT),
+    declared(None, true, ONE_EVENT),
+    declared(Some((1, 1)), false, ONE_EVENT),
+    declared(Some((2, 1)), false, ONE_EVENT),
+    declared(Some((2, 2)), false, ONE_EVENT),
+    declared(Some((1, 1)), true, ONE_EVENT),
+    declared(Some((2, 1)), true, ONE_EVENT),
+    declared(Some((2, 2)), true, ONE_EVENT),
+    declared(Some((3, 1)), true, ONE_EVENT),
+    declared(Some((1, 1)), false, (Some(2), 1, false)),
+    declared(Some((2, 2)), false, (Some(2), 2, false)),
+    declared(Some((2, 1)), true, (Some(2), 1, true)),
+    declared(Some((1, 1)), false, (None, 1, true)),
+    declared(Some((2, 2)), false, (None, 2, true)),
+    declared(Some((1, 1)), true, (None, 1, true)),
+    declared(Some((2, 1)), true, (None, 2, true)),
 ];
+
+/// Sums of one and two events of most kinds are beyond it.
+fn clamp() -> Clamp {
+    Clamp::new(0.0, 2.5).unwrap()
+}
+
+fn share((events, keys, is_clamped): (Option<u64>, u64, bool)) -> Share {
+    Share::new(events, keys, is_clamped.then(clamp)).unwrap()
+}
 
 fn event(made: &Made) -> Event<'static> {
     let (time, id, key, value, person) = *made;
@@ -39,42 +69,76 @@ fn buckets() -> Buckets {
     Buckets::new(0, "1s".parse().unwrap(), STEPS).unwrap()
 }
 
-fn rules((bound, has_ids): Declared) -> Rules {
-    let limits = bound.map(|(k, b)| Participation::at_most(k, b).unwrap());
-    Rules { keys: Some(KeySet::new(["x"]).unwrap()), limits, has_ids, ..Rules::default() }
+fn rules(declared: Declared) -> Rules {
+    let limits = declared.bound.map(|(k, b)| Participation::at_most(k, b).unwrap());
+    let keys = Some(KeySet::new(["x", "w"]).unwrap());
+    Rules { keys, limits, share: share(declared.share), has_ids: declared.has_ids, ..Rules::default() }
 }
 
-type Totals = Vec<[f64; 2]>;
+type Totals = Vec<[f64; 3]>;
 
 fn plain(closed: impl Iterator<Item = ClosedStep>) -> Totals {
-    closed.map(|closed| [closed.totals[0].to_f64(), closed.totals[1].to_f64()]).collect()
+    closed.map(|closed| [0, 1, 2].map(|place| closed.totals[place].to_f64())).collect()
+}
+
+/// An event that has counted.
+#[derive(Clone, Copy)]
+struct Counted {
+    owner: Option<&'static str>,
+    id: Option<&'static str>,
+    step: u64,
+    place: usize,
+    value: u64,
 }
 
 /// The rule, word by word.
-fn oracle(events: &[Made], (bound, has_ids): Declared) -> Totals {
+fn oracle(events: &[Made], Declared { bound, has_ids, share }: Declared) -> Totals {
     let mut sorted = events.to_vec();
     let named = |id| given_name(id).filter(|_| has_ids);
     sorted.sort_by_key(|&(time, id, key, value, _)| (time, named(id), key, value));
-    let mut totals = vec![[0.0; 2]; STEPS as usize];
-    let mut counted: Vec<(Option<&str>, Option<&str>, u64)> = Vec::new();
+    let mut counted: Vec<Counted> = Vec::new();
     for (time, id, key, value, person) in sorted {
         let owner = given_name(person).filter(|_| bound.is_some());
         if bound.is_some() && owner.is_none() {
             continue;
         }
-        if named(id).is_some() && counted.iter().any(|other| (other.0, other.1) == (owner, named(id))) {
+        if named(id).is_some() && counted.iter().any(|other| (other.owner, other.id) == (owner, named(id))) {
             continue;
         }
         let step = time as u64 / SECOND as u64;
+        let place = match key {
+            Some("x") => 0,
+            Some("w") => 1,
+            _ => 2,
+        };
         if let Some((k, b)) = bound {
-            let steps: Vec<u64> =
-                counted.iter().filter(|other| other.0 == owner).map(|other| other.2).collect();
-            if steps.len() as u64 == k || steps.iter().any(|other| other.abs_diff(step) < b) {
+            let own = counted.iter().filter(|other| other.owner == owner);
+            let (here, elsewhere): (Vec<&Counted>, Vec<&Counted>) = own.partition(|other| other.step == step);
+            let distinct = |values: Vec<u64>| values.into_iter().collect::<std::collections::BTreeSet<_>>();
+            let steps = distinct(elsewhere.iter().map(|other| other.step).collect());
+            let mut places = distinct(here.iter().map(|other| other.place as u64).collect());
+            places.insert(place as u64);
+            let (max_events, max_keys, _) = share;
+            if steps.len() as u64 == k
+                || steps.iter().any(|other| other.abs_diff(step) < b)
+                || max_events.is_some_and(|most| here.len() as u64 == most)
+                || places.len() as u64 > max_keys
+            {
                 continue;
             }
         }
-        counted.push((owner, named(id), step));
-        totals[step as usize][usize::from(key != Some("x"))] += value as f64;
+        counted.push(Counted { owner, id: named(id), step, place, value });
+    }
+    // What each claimant adds to each step and key is clamped as a whole.
+    let mut sums = std::collections::BTreeMap::new();
+    for (number, event) in counted.iter().enumerate() {
+        let alone = if bound.is_none() { number } else { usize::MAX };
+        *sums.entry((event.owner, alone, event.step, event.place)).or_insert(0.0) += event.value as f64;
+    }
+    let mut totals = vec![[0.0; 3]; STEPS as usize];
+    for ((_, _, step, place), sum) in sums {
+        let is_clamped = bound.is_some() && share.2;
+        totals[step as usize][place] += if is_clamped { sum.clamp(clamp().lo(), clamp().hi()) } else { sum };
     }
     totals
 }
@@ -84,18 +148,34 @@ fn gathered(events: &[Made], declared: Declared) -> Totals {
     for made in events {
         gather.push(&event(made)).unwrap();
     }
-    plain(gather.finish())
+    plain(gather.finish().unwrap())
+}
+
+/// Room for the keys that are not declared, and for two or three events.
+const ROOM: u64 = 400;
+
+/// With memory for a few events: they are sorted and spilled again and again.
+fn spilled(events: &[Made], declared: Declared) -> Totals {
+    let rules = rules(declared);
+    let table = size_of::<Amount>() as u64 * STEPS * rules.width() as u64;
+    let gather = Gather::new(buckets(), rules, table + ROOM).unwrap();
+    let mut gather = gather.spilling_to(|| Ok(Box::new(Cursor::new(Vec::new()))));
+    for made in events {
+        gather.push(&event(made)).unwrap();
+    }
+    plain(gather.finish().unwrap())
 }
 
 /// Every sequence of three events, so that every set of three comes in all of its orders. Each kind
-/// of event has a value of its own, so that the totals show which ones counted.
+/// of event has a value of its own, so that the totals show which ones counted where sums are not
+/// clamped.
 #[test]
 fn a_file_in_any_order_counts_what_the_sorted_one_does() {
     let mut kinds: Vec<Made> = Vec::new();
     for time in [0, 1, SECOND, 3 * SECOND] {
         for id in [None, Some(" "), Some("a"), Some("b")] {
             for person in [Some("p"), Some("q"), None] {
-                let key = [None, Some("x"), Some("y")][kinds.len() % 3];
+                let key = [None, Some("x"), Some("y"), Some("w")][kinds.len() % 4];
                 kinds.push((time, id, key, 1 << kinds.len(), person));
             }
         }
@@ -119,7 +199,7 @@ fn made() -> impl Strategy<Value = Made> {
     (
         prop_oneof![0..STEPS as i64 * SECOND, (0..STEPS as i64).prop_map(|second| second * SECOND)],
         names(&[None, Some(""), Some("a"), Some("b"), Some("c")]),
-        names(&[None, Some("x"), Some("y"), Some("z")]),
+        names(&[None, Some("x"), Some("y"), Some("z"), Some("w")]),
         1_u64..4,
         names(&[Some("p"), Some("p"), Some("q"), None, Some(" ")]),
     )
@@ -136,9 +216,10 @@ proptest! {
         declared in prop::sample::select(&DECLARED[..]),
         k in 1_u64..5, b in 1_u64..4,
     ) {
-        let declared = (declared.0.map(|_| (k, b)), declared.1);
+        let declared = Declared { bound: declared.bound.map(|_| (k, b)), ..declared };
         let expected = oracle(&events, declared);
         prop_assert!(gathered(&events, declared) == expected);
+        prop_assert!(spilled(&events, declared) == expected);
 
         let mut arrivals = events.clone();
         arrivals.sort_by_key(|made| made.0 / SECOND);
@@ -172,7 +253,7 @@ proptest! {
         declared in prop::sample::select(&DECLARED[..]),
         k in 1_u64..5, b in 1_u64..4,
     ) {
-        let declared = (declared.0.map(|_| (k, b)), declared.1);
+        let declared = Declared { bound: declared.bound.map(|_| (k, b)), ..declared };
         let mut follow = Follow::new(buckets(), rules(declared));
         let (mut closed, mut in_time) = (Vec::new(), Vec::new());
         for made in events {

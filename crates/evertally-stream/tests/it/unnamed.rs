@@ -33,7 +33,7 @@ fn totals(arrivals: &[Arrival], rule: Rule, k: u64, b: u64) -> Vec<f64> {
         };
         let _ = gather.push(&Event { time: step as i64 * 1_000_000, person, ..Event::default() }).unwrap();
     }
-    gather.finish().map(|closed| closed.totals[0].to_f64()).collect()
+    gather.finish().unwrap().map(|closed| closed.totals[0].to_f64()).collect()
 }
 
 /// The stream without one protected unit: all events of the person of event `i`, or event `i` alone

@@ -192,6 +192,9 @@ impl<'a> LeftOut<'a> {
             Err(StreamError::OutsideRange { .. }) if self.task.args.outside == Outside::Drop => {
                 self.warn_once(OUTSIDE);
             }
+            Err(error @ (StreamError::TooManyClaims { .. } | StreamError::Spill { .. })) => {
+                return Err(error.into());
+            }
             Err(error) => return Err(row.refused(&error)),
         }
         Ok(())

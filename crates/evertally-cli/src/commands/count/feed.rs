@@ -18,7 +18,8 @@ pub(super) fn gather_events(
     buckets: Buckets,
     reader: &mut dyn RowReader,
 ) -> Result<GatheredSteps> {
-    let mut gather = Gather::new(buckets, task.rules(), task.memory_limit())?;
+    let gather = Gather::new(buckets, task.rules(), task.memory_limit())?;
+    let mut gather = gather.spilling_to(|| Ok(Box::new(tempfile::tempfile()?)));
     let mut left_out = LeftOut::new(task);
     let roles = bulk_roles(task).filter(|_| gather.takes_columns());
     let mut rows = EventRows::new(task, reader, "reading");
@@ -37,7 +38,7 @@ pub(super) fn gather_events(
     }
     drop(rows);
     left_out.tell();
-    Ok(with_progress("deciding what counts", |_| gather.finish()))
+    Ok(with_progress("deciding what counts", |_| gather.finish())?)
 }
 
 /// Passes on every event of a finished input in its order.

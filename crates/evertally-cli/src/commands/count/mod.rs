@@ -66,6 +66,11 @@ pub(crate) fn run(args: &CountArgs) -> Result<()> {
         |horizon| Prepared::new(&task.spec_for(horizon), task.post_processing.clone(), task.intervals());
     let planned = task.horizon().map(prepare).transpose()?;
     manners::advise(task.spec.budget.budget()?, None);
+    if task.counts_first_values_unasked() {
+        manners::warn(
+            "only the first value of a person in each step counts; --per-person-sum LO,HI adds up all of them",
+        );
+    }
     key.refuse_outputs(&written)?;
     // Outputs are tried before anything is read, and opened before anything is released, so that an
     // output that cannot be written costs no budget. Between the two, memory grows with the input: a

@@ -18,11 +18,12 @@ Examples:
       --group-by region --groups north,south,east,west,harbour \\
       --epsilon 1 --delta 1e-6 --plot visits.svg
 
-  Daily spending, at most 100 per event. One person counts on at most
-  4 days, at least a week apart, and all of it is protected together:
+  Daily spending. All purchases of a person on a day are added up, and
+  their sum counts as at most 100. A person counts on at most 4 days, at
+  least a week apart, and all of it is protected together:
     evertally count visits.csv --time time --every 1d \\
-      --from 2026-01-05 --horizon 56 --value amount --clamp 0,100 \\
-      --person person --max-steps 4 --min-gap 7 \\
+      --from 2026-01-05 --horizon 56 --value amount \\
+      --person person --per-person-sum 0,100 --max-steps 4 --min-gap 7 \\
       --epsilon 1 --delta 1e-6
 
   One count per row, 365 rows, released as they arrive:
@@ -78,7 +79,9 @@ to anyone, so no bound on a person's contribution can cover it.
 
 With --person or --id, events are decided by time, then by id, group and
 value: a file need not be sorted. Memory then grows with the events that
-may count, at some hundred bytes for each person (or id) in each step.";
+may count, by about 20 bytes for each person (or id) and 6 for each
+further event. What exceeds --memory-limit goes to a temporary file that
+has no name, in $TMPDIR or /tmp.";
 
 /// Release private running totals of a file of events
 #[derive(Debug, Args)]
@@ -147,7 +150,8 @@ pub(crate) struct CountArgs {
     #[arg(long, value_name = "LENGTH", requires_all = ["time", "follow"], help_heading = "Steps")]
     pub(super) lag: Option<String>,
 
-    /// The column to sum. With --time it needs --clamp. Without --time it holds one count per step
+    /// The column to sum. With --time it needs --clamp or --per-person-sum. Without --time it holds
+    /// one count per step
     #[arg(long, value_name = "COLUMN", help_heading = "What counts")]
     pub(super) value: Option<String>,
     /// Clamp every value to this range before it is counted. If rows are steps, the noise covers
@@ -196,6 +200,37 @@ pub(crate) struct CountArgs {
     /// A larger gap needs less noise, because contributions that are far apart share little of it.
     #[arg(long, value_name = "B", help_heading = "What counts")]
     pub(super) min_gap: Option<u64>,
+    /// Add up all events of a person in a step, and clamp the sum to this range
+    ///
+    /// By default only the first event of a person in a step counts. With --group-by, the sum of each
+    /// group is clamped. The noise grows with the largest distance from zero in the range. Single events
+    /// need no --clamp then.
+    #[arg(
+        long,
+        value_name = "LO,HI",
+        requires = "person",
+        allow_hyphen_values = true,
+        help_heading = "What counts"
+    )]
+    pub(super) per_person_sum: Option<String>,
+    /// The most events of a person that count in a step: the first ones by time [default: 1, or all
+    /// with --per-person-sum]
+    ///
+    /// Their values are added up. Without --per-person-sum, the noise grows with this number.
+    #[arg(long, value_name = "M", requires = "person", help_heading = "What counts")]
+    pub(super) per_person_events: Option<u64>,
+    /// The most groups of a step that one person may contribute to: the first ones by time [default:
+    /// 1]
+    ///
+    /// The noise grows with the square root of this number, and with δ = 0 with the number itself.
+    #[arg(
+        long,
+        alias = "keys-per-person",
+        value_name = "Q",
+        requires_all = ["person", "group_by"],
+        help_heading = "What counts"
+    )]
+    pub(super) groups_per_person: Option<u64>,
     /// The column that identifies an event. Of its copies, the earliest counts
     #[arg(long, value_name = "COLUMN", requires = "time", help_heading = "What counts")]
     pub(super) id: Option<String>,

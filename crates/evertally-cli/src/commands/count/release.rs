@@ -17,7 +17,7 @@ use crate::output::{
 use crate::plot::{EstimateChart, Point, Thinned};
 use crate::progress::Progress;
 use evertally::Workload;
-use evertally_stream::{Buckets, ClosedStep, KeySet, Zone};
+use evertally_stream::{Buckets, ClosedStep, KeySet, Share, Zone};
 use std::path::{Path, PathBuf};
 
 /// The maximum number of steps that are released at a time. A long silence closes very many.
@@ -289,10 +289,10 @@ fn describe(task: &Task<'_>, horizon: u64, header: &mut Header) {
     if task.args.inputs.skip_bad_rows {
         header.record("bad_rows", "left out");
     }
-    let range = task.spec.contribution;
-    let contribution =
-        if task.clamp.is_some() { format!("{},{}", range.lo(), range.hi()) } else { "1".to_owned() };
-    header.record("contribution", contribution);
+    if task.args.person.is_some() {
+        header.record("per_step", task.share.to_string());
+    }
+    header.record("contribution", contribution_in_words(task));
     if let Some(clamp) = task.clamp {
         header.record("clamp", format!("{},{}", clamp.lo(), clamp.hi()));
     }
@@ -349,6 +349,18 @@ fn describe(task: &Task<'_>, horizon: u64, header: &mut Header) {
     };
     header.record("post_processing", applied);
     header.record("interval", interval);
+}
+
+/// What one unit may change in one step.
+fn contribution_in_words(task: &Task<'_>) -> String {
+    let range = task.spec.contribution;
+    let magnitude = range.magnitude();
+    match (task.clamp, task.budget().1) {
+        (None, _) if task.share == Share::default() => "1".to_owned(),
+        (_, 0.0) if task.share.max_keys() > 1 => format!("sums over groups of at most {magnitude} in total"),
+        _ if task.share.max_keys() > 1 => format!("sums over groups of norm at most {magnitude}"),
+        _ => format!("{},{}", range.lo(), range.hi()),
+    }
 }
 
 /// Who or what the budget protects.

@@ -14,7 +14,7 @@ use evertally::{Contribution, Division, Horizon, Participation, PlanSpec, Shape,
 use evertally_stream::time::{self, TimeReader};
 use evertally_stream::{
     BucketLength, Buckets, Clamp, Closing, Columns, Definition, KeySet, OTHER, Precedence, Reading, Rules,
-    StepLength, Zone,
+    Share, StepLength, Zone,
 };
 use std::path::Path;
 
@@ -42,6 +42,8 @@ pub(super) struct Task<'a> {
     pub(super) spec: PlanSpec,
     /// Whether the steps of a person are bounded, by the participation of the plan.
     pub(super) bounds_persons: bool,
+    /// What a person may add to one step, if events name persons.
+    pub(super) share: Share,
     pub(super) post_processing: PostProcess,
     /// The rows to release, if they are not only the running totals.
     pub(super) reporting: Option<Reporting>,
@@ -53,9 +55,10 @@ impl<'a> Task<'a> {
         let steps = schedule::steps_of(args, &times)?;
         let timed = matches!(steps, Steps::Buckets(_));
         let clamp = args.clamp.as_deref().map(parse_clamp).transpose()?;
-        if timed && args.value.is_some() && clamp.is_none() {
+        let share = share(args)?;
+        if timed && args.value.is_some() && clamp.is_none() && share.sum().is_none() {
             return Err(CliError::bad(
-                "--value with --time needs --clamp LO,HI: one event's value must be bounded",
+                "--value with --time needs --clamp LO,HI (or --per-person-sum): one event's value must be bounded",
             ));
         }
         let participation = participation(args.max_steps, args.min_gap)?;
@@ -76,10 +79,12 @@ impl<'a> Task<'a> {
                 "--monotone needs a total that only grows, and a window or decay can fall",
             ));
         }
-        if args.monotone && clamp.is_some_and(|clamp| clamp.lo() < 0.0) {
-            return Err(CliError::bad(
-                "--monotone needs a total that only grows: --clamp must not reach below zero",
-            ));
+        let lowest = share.sum().or(clamp).map_or(0.0, |clamp| clamp.lo());
+        if args.monotone && lowest < 0.0 {
+            let option = if share.sum().is_some() { "--per-person-sum" } else { "--clamp" };
+            return Err(CliError::bad(format!(
+                "--monotone needs a total that only grows: {option} must not reach below zero",
+            )));
         }
         let mut task = Self {
             args,
@@ -93,6 +98,7 @@ impl<'a> Task<'a> {
             filter: args.inputs.filter()?,
             spec,
             bounds_persons: participation.is_some(),
+            share,
             post_processing: post_processing(args),
             reporting: None,
         };
@@ -118,10 +124,12 @@ impl<'a> Task<'a> {
     /// What the intervals may rely on: events, and values that are clamped to at least zero, add up
     /// to at least zero.
     pub(super) fn intervals(&self) -> Intervals {
-        let counts_events = self.args.value.is_none();
+        let never_negative = match self.share.sum().or(self.clamp) {
+            Some(clamp) => clamp.lo() >= 0.0,
+            None => self.args.value.is_none(),
+        };
         Intervals {
-            non_negative: self.args.non_negative
-                && (counts_events || self.clamp.is_some_and(|clamp| clamp.lo() >= 0.0)),
+            non_negative: self.args.non_negative && never_negative,
             simultaneous: self.args.simultaneous,
             divisions: self.divisions().len(),
         }
@@ -182,8 +190,18 @@ impl<'a> Task<'a> {
     ///
     /// A clamped event is present or not, so it changes its step by a value of the clamp. A clamped
     /// row is a whole step, and the change of one event inside it may take it from any value of the
-    /// clamp to any other.
+    /// clamp to any other. A person adds their [`Share`].
     fn contribution(&self) -> Result<Contribution> {
+        if self.share != Share::default() {
+            let event = match (self.clamp, &self.args.value) {
+                (Some(clamp), _) => Some((clamp.lo(), clamp.hi())),
+                (None, Some(_)) => None,
+                (None, None) => Some((0.0, 1.0)),
+            };
+            let is_pure = self.budget().1 == 0.0;
+            let contribution = self.share.contribution(event, is_pure);
+            return contribution.map_err(|error| CliError::bad(format!("--per-person-sum: {error}")));
+        }
         let Some(clamp) = self.clamp else { return Ok(Contribution::default()) };
         let (lo, hi) = (clamp.lo(), clamp.hi());
         Ok(match self.steps {
@@ -196,6 +214,13 @@ impl<'a> Task<'a> {
     /// enforced or declared, otherwise an event. Budget files, headers and plots say the same.
     pub(super) fn unit(&self) -> &'static str {
         if self.bounds_persons { PERSON } else { EVENT }
+    }
+
+    /// Whether only the first value of a person in a step counts, and the user did not say so.
+    pub(super) fn counts_first_values_unasked(&self) -> bool {
+        let CountArgs { person, value, per_person_events, .. } = self.args;
+        let is_said = per_person_events.is_some() || self.share.sum().is_some();
+        person.is_some() && value.is_some() && !is_said
     }
 
     /// What is counted. It is part of the noise's name, so runs that count anything differently share
@@ -222,6 +247,7 @@ impl<'a> Task<'a> {
             },
             clamp: self.clamp,
             bound: self.enforced_bound().map(|bound| (bound.max_steps(), bound.min_gap())),
+            share: self.share,
             precedence: Precedence::Time,
             filter: self.filter.as_ref().map(Filter::canonical),
         }
@@ -245,9 +271,24 @@ impl<'a> Task<'a> {
             keys: self.keys.clone(),
             clamp: self.clamp,
             limits: self.enforced_bound(),
+            share: self.share,
             has_ids: self.args.id.is_some(),
         }
     }
+}
+
+/// What a person may add to one step.
+fn share(args: &CountArgs) -> Result<Share> {
+    let sum = args.per_person_sum.as_deref().map(|text| parse_range("--per-person-sum", text)).transpose()?;
+    let max_events = args.per_person_events.or(if sum.is_some() { None } else { Some(1) });
+    for (option, number) in
+        [("--per-person-events", args.per_person_events), ("--groups-per-person", args.groups_per_person)]
+    {
+        if number == Some(0) {
+            return Err(CliError::bad(format!("{option} must be at least 1, got 0")));
+        }
+    }
+    Ok(Share::new(max_events, args.groups_per_person.unwrap_or(1), sum)?)
 }
 
 fn declared_horizon(steps: &Steps, given: Option<Horizon>) -> Horizon {
@@ -279,12 +320,16 @@ fn parse_lag(text: &str) -> Result<BucketLength> {
 }
 
 pub(crate) fn parse_clamp(text: &str) -> Result<Clamp> {
+    parse_range("--clamp", text)
+}
+
+fn parse_range(option: &str, text: &str) -> Result<Clamp> {
     let number = |part: &str| part.trim().parse::<f64>().ok();
     let ends = text.split_once(',').and_then(|(lo, hi)| Some((number(lo)?, number(hi)?)));
     let (lo, hi) = ends.ok_or_else(|| {
-        CliError::bad(format!("--clamp: expected two numbers LO,HI such as 0,100, got {}", shown(text)))
+        CliError::bad(format!("{option}: expected two numbers LO,HI such as 0,100, got {}", shown(text)))
     })?;
-    Clamp::new(lo, hi).map_err(|error| CliError::bad(format!("--clamp: {error}")))
+    Clamp::new(lo, hi).map_err(|error| CliError::bad(format!("{option}: {error}")))
 }
 
 /// Keys from the command line, or from a file of that name with one key per line.

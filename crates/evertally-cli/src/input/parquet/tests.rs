@@ -266,7 +266,7 @@ fn columns_give_what_rows_give() {
                 }
                 assert_eq!(missing.len(), usize::from(missing_time));
                 assert!(missing.iter().all(|line| *line == 9_322), "{missing:?}");
-                (gather.finish().flat_map(|step| step.totals).collect::<Vec<_>>(), by_rows)
+                (gather.finish().unwrap().flat_map(|step| step.totals).collect::<Vec<_>>(), by_rows)
             };
             let ((by_rows, all), (in_bulk, left)) = (totals(false), totals(true));
             assert!(by_rows == in_bulk, "{version:?} {has_dictionary} {missing_time}");
