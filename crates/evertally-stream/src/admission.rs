@@ -21,10 +21,10 @@
 //! an event may do so under `--follow` ([`Follow`](crate::Follow)) and in streams of Spark, where any
 //! event with a person and a time moves the watermark.
 //!
-//! The order is written in four places, which must agree: the claims of one step here (`contest`),
-//! `PreparedEvent::order` in `evertally-ledger`, and `events.py` and `backfill.py` of the Python
-//! package for Spark. The ledger orders by the hash of the id, the place of the key and the amount
-//! on the grid of the plan, because it holds nothing else.
+//! The order is written in five places, which must agree: the claims of one step (`contest`) and of
+//! one claimant (`gather/log/claim.rs`) here, `PreparedEvent::order` in `evertally-ledger`, and
+//! `events.py` and `backfill.py` of the Python package for Spark. The ledger orders by the hash of the
+//! id, the place of the key and the amount on the grid of the plan, because it holds nothing else.
 //!
 //! Which steps are open is decided by each face. With `--lag` an event may be ahead of the clock by
 //! the lag, and is early beyond it. The service takes none from a step that has not started. A file

@@ -88,7 +88,8 @@ impl Contest {
         let Some(claimant) = person.or(id) else {
             return Ok(Entry::Counted((self.rules.position(event.key), amount)));
         };
-        let key = given_name(event.key).map(Into::into);
+        // Without declared keys, no event has one.
+        let key = given_name(event.key).filter(|_| self.rules.keys.is_some()).map(Into::into);
         let claim = Claim { time: event.time, id: id.map(Into::into), key, amount };
         let max_claims = self.max_claims();
         let claims = self.open.entry(step).or_default();
@@ -134,7 +135,7 @@ impl Contest {
         let Some(claims) = self.open.remove(&step) else { return Vec::new() };
         let mut counted = Vec::new();
         for (claimant, claims) in claims {
-            counted.extend(decide_claims(&mut self.admission, &self.rules, &claimant, &claims, step));
+            counted.extend(decide_claims(&mut self.admission, &self.rules, &claimant, claims.iter(), step));
         }
         counted
     }
@@ -173,7 +174,9 @@ impl Contest {
         };
         for (open, claims) in self.open.range(..end) {
             if let Some(claims) = claims.get(claimant) {
-                decide_claims(&mut admission, &self.rules, claimant, claims, *open);
+                // Without ids, the first claim decides whether the step is spent.
+                let most = if self.rules.has_ids { usize::MAX } else { 1 };
+                decide_claims(&mut admission, &self.rules, claimant, claims.iter().take(most), *open);
             }
         }
         admission.decide(id.map(|id| (person, id)), person, Ok(step))
@@ -181,11 +184,11 @@ impl Contest {
 }
 
 /// Decides on the claims of one claimant in a step.
-fn decide_claims<Ids>(
+fn decide_claims<'c, Ids>(
     admission: &mut Admission<Ids, ContributionBound>,
     rules: &Rules,
-    claimant: &str,
-    claims: &Claims,
+    claimant: &'c str,
+    claims: impl Iterator<Item = &'c Claim>,
     step: u64,
 ) -> Vec<Counted>
 where
@@ -194,7 +197,7 @@ where
     let person = rules.limits.is_some().then_some(claimant);
     // An id counts once, however much a person may add.
     let share = if person.is_some() { rules.share } else { Share::default() };
-    let candidates = claims.iter().map(|claim| Candidate {
+    let candidates = claims.map(|claim| Candidate {
         id: claim.id.as_deref().map(|id| (person, id)),
         counted: (rules.position(claim.key.as_deref()), claim.amount),
     });

@@ -19,8 +19,6 @@
 //! Laplace noise to B ([`Share::contribution`]). The tests compare both with all people of a small
 //! universe, and find people who attain them.
 
-use std::fmt;
-
 use evertally::Contribution;
 
 use crate::amount::Clamp;
@@ -34,8 +32,8 @@ const ROUNDINGS: u32 = 8;
 /// ```
 /// use evertally_stream::{Clamp, Share};
 /// let baskets = Share::new(None, 3, Some(Clamp::new(0.0, 200.0)?))?;
-/// assert_eq!(baskets.to_string(), "the sum of all events, clamped to 0,200, in at most 3 groups");
-/// assert_eq!(Share::default().to_string(), "the first event");
+/// assert_eq!(baskets.in_words(true), "the sums of all events in the first 3 groups, each clamped to 0,200");
+/// assert_eq!(Share::default().in_words(false), "the first event");
 /// # Ok::<(), evertally_stream::Error>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -86,10 +84,39 @@ impl Share {
         self.max_keys
     }
 
+    /// In how many keys of a step a person may count: no more than they have events.
+    #[must_use]
+    pub fn keys(&self) -> u64 {
+        self.max_keys.min(self.max_events.unwrap_or(u64::MAX))
+    }
+
     /// The clamp of the sum of a person in a step and key.
     #[must_use]
     pub fn sum(&self) -> Option<Clamp> {
         self.sum
+    }
+
+    /// The share in words, for a person who reads the header of a release. If there are keys, the words
+    /// speak of groups.
+    #[must_use]
+    pub fn in_words(&self, has_keys: bool) -> String {
+        let events = match self.max_events {
+            Some(1) => return self.clamped("the first event".to_owned(), ""),
+            Some(events) => format!("the first {events} events"),
+            None => "all events".to_owned(),
+        };
+        match self.max_keys {
+            _ if !has_keys => self.clamped(format!("the sum of {events}"), ""),
+            1 => self.clamped(format!("the sum of {events} in the first group"), ""),
+            keys => self.clamped(format!("the sums of {events} in the first {keys} groups"), "each "),
+        }
+    }
+
+    fn clamped(&self, sum: String, each: &str) -> String {
+        match self.sum {
+            Some(clamp) => format!("{sum}, {each}clamped to {},{}", clamp.lo(), clamp.hi()),
+            None => sum,
+        }
     }
 
     /// What one person may contribute to one step, as a plan takes it: with the bound on ‖v‖₁ for
@@ -100,13 +127,13 @@ impl Share {
     /// [`evertally::Error::BadParameter`] if nothing bounds the sum, if it can only be zero, or if the
     /// bound is not finite.
     pub fn contribution(&self, event: Option<(f64, f64)>, is_pure: bool) -> Result<Contribution> {
-        let events = self.max_events.map_or(f64::INFINITY, |events| events as f64);
+        let events = self.max_events.map_or(f64::INFINITY, above);
         let (low, high) = event.unwrap_or((f64::NEG_INFINITY, f64::INFINITY));
         let mut range = (low.min(times(events, low)), high.max(times(events, high)));
         if let Some(clamp) = self.sum {
             range = (range.0.clamp(clamp.lo(), clamp.hi()), range.1.clamp(clamp.lo(), clamp.hi()));
         }
-        let keys = (self.max_keys as f64).min(events);
+        let keys = above(self.keys());
         let largest = range.0.abs().max(range.1.abs());
         if keys == 1.0 || largest == 0.0 {
             return Ok(Contribution::range(range.0, range.1)?);
@@ -127,32 +154,28 @@ impl Share {
     }
 }
 
-/// A product in which nothing times anything is nothing.
+/// A product in which nothing times anything is nothing, rounded away from zero.
 fn times(count: f64, value: f64) -> f64 {
-    if value == 0.0 { 0.0 } else { count * value }
+    if value == 0.0 {
+        return 0.0;
+    }
+    let product = count * value;
+    let is_exact = product.is_infinite() || count.mul_add(value, -product) == 0.0;
+    match product > 0.0 {
+        _ if is_exact => product,
+        true => product.next_up(),
+        false => product.next_down(),
+    }
+}
+
+/// A double that is no smaller than the number.
+fn above(number: u64) -> f64 {
+    let nearest = number as f64;
+    if number < 1 << f64::MANTISSA_DIGITS { nearest } else { nearest.next_up() }
 }
 
 fn rounded_up(bound: f64) -> f64 {
     (0..ROUNDINGS).fold(bound, |bound, _| bound.next_up())
-}
-
-impl fmt::Display for Share {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let events = match self.max_events {
-            None => "all events".to_owned(),
-            Some(1) => "the first event".to_owned(),
-            Some(events) => format!("the first {events} events"),
-        };
-        match (self.sum, self.max_events) {
-            (Some(clamp), _) => write!(f, "the sum of {events}, clamped to {},{}", clamp.lo(), clamp.hi())?,
-            (None, Some(1)) => f.write_str(&events)?,
-            (None, _) => write!(f, "the sum of {events}")?,
-        }
-        match self.max_keys {
-            1 => Ok(()),
-            keys => write!(f, ", in at most {keys} groups"),
-        }
-    }
 }
 
 #[cfg(test)]
@@ -210,7 +233,7 @@ mod tests {
                     longest = longest.max(added.iter().map(|v| v * v).sum::<f64>().sqrt());
                     largest = largest.max(added.iter().map(|v| v.abs()).sum());
                 }
-                let name = format!("{share}, {events} events");
+                let name = format!("{}, {keys} keys", share.in_words(true));
                 assert!(longest <= bound(false) && largest <= bound(true), "{name}: {longest}, {largest}");
                 if sum.is_none() {
                     // The largest event in each key, and the rest in one of them.

@@ -78,6 +78,7 @@ struct Inner {
     objective: Objective,
     report: Option<Report>,
     contribution: Contribution,
+    keys_per_step: u64,
     shape: Arc<Shape>,
     /// The shape of the full plan, if this is a part of one.
     whole: Option<Arc<Shape>>,
@@ -192,6 +193,12 @@ impl Plan {
         self.inner.contribution
     }
 
+    /// In how many keys one contribution to a step may count.
+    #[must_use]
+    pub fn keys_per_step(&self) -> u64 {
+        self.inner.keys_per_step
+    }
+
     /// What a step consists of.
     #[must_use]
     pub fn shape(&self) -> &Shape {
@@ -222,6 +229,7 @@ impl Plan {
             objective: inner.objective,
             report: inner.report.clone(),
             contribution: inner.contribution,
+            keys_per_step: inner.keys_per_step,
             shape: Shape::clone(shape),
             stream: inner.stream.clone(),
             definition: inner.definition.to_vec(),
@@ -453,6 +461,7 @@ impl fmt::Debug for Plan {
             .field("participation", &self.inner.participation)
             .field("objective", &self.inner.objective)
             .field("contribution", &self.inner.contribution)
+            .field("keys_per_step", &self.inner.keys_per_step)
             .field("shape", &self.inner.shape)
             .field("arithmetic", &self.arithmetic())
             .field("noise_scale", &self.inner.scale)

@@ -92,6 +92,11 @@ pub struct PlanSpec {
     /// How large one contribution to a step may be. By default, between zero and one.
     #[serde(default)]
     pub contribution: Contribution,
+    /// In how many keys one contribution to a step may count. By default, in one. If in several,
+    /// `contribution` bounds the Euclidean norm of what it adds to them, or the sum of magnitudes for
+    /// pure ε.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub keys_per_step: u64,
     /// What a step consists of. By default, one number.
     #[serde(default)]
     pub shape: Shape,
@@ -128,6 +133,7 @@ impl PlanSpec {
             objective: Objective::default(),
             report: None,
             contribution: Contribution::default(),
+            keys_per_step: 1,
             shape: Shape::default(),
             stream: String::new(),
             definition: Vec::new(),
@@ -136,6 +142,15 @@ impl PlanSpec {
             memory_limit: None,
         }
     }
+}
+
+fn one() -> u64 {
+    1
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands out references")]
+fn is_one(number: &u64) -> bool {
+    *number == 1
 }
 
 #[cfg(test)]

@@ -88,8 +88,18 @@ fn what_a_person_adds_to_a_step_is_a_bounded_sum() {
     assert_near(&counted(&groups), &[0.0, 3.0, 1.0, 0.0, 3.0, 1.0, 5.0, 3.0, 1.0, 9.0, 3.0, 1.0]);
     let two = counted(&format!("{groups} --groups-per-person 2"));
     assert_near(&two, &[10.0, 3.0, 1.0, 10.0, 3.0, 1.0, 15.0, 3.0, 1.0, 19.0, 3.0, 1.0]);
-    assert!(two.contains("\n# per_step: the sum of all events, clamped to 0,10, in at most 2 groups\n"));
+    assert!(
+        two.contains("\n# per_step: the sums of all events in the first 2 groups, each clamped to 0,10\n")
+    );
     assert!(two.contains("\n# contribution: sums over groups of norm at most 14.14213562373"), "{two}");
+    // Laplace noise covers the sum of magnitudes, and nobody counts in more groups than there are.
+    let place = Place::new();
+    place.with_key().write("in.csv", SHUFFLED);
+    let pure = TIMED.replace("--delta 0.4", "--delta 0");
+    assert_ne!(pure, TIMED);
+    let line = format!("count in.csv {pure} --noise-key noise.key {groups} --groups-per-person 9");
+    let csv = place.run(&line).ok().stdout;
+    assert!(csv.contains("\n# contribution: sums over groups of at most 30.00000000000"), "{csv}");
     assert!(counted(persons).contains("\n# per_step: the first event\n# contribution: 1\n"));
 }
 
@@ -102,10 +112,14 @@ fn shares_of_persons_that_bound_nothing_are_refused() {
         ("--person who --max-steps 1 --per-person-sum 5,0", "--per-person-sum: the clamp must be"),
         (
             "--person who --max-steps 1 --per-person-sum=-5,0",
-            "--per-person-sum: range must be wider than zero",
+            "--per-person-sum bounds what a person adds to a step: range must be wider than zero",
         ),
         ("--person who --max-steps 1 --per-person-events 0", "--per-person-events must be at least 1, got 0"),
         ("--person who --max-steps 1 --groups-per-person 2", "--group-by"),
+        (
+            "--person who --max-steps 1 --group-by region --groups north --groups-per-person 2",
+            "one event is in one group",
+        ),
         (
             "--person who --max-steps 1 --group-by region --groups north --groups-per-person 0",
             "--groups-per-person must be at least 1, got 0",

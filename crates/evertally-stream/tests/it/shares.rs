@@ -93,7 +93,7 @@ fn one_person_spends_no_more_than_was_promised() {
             .build()
             .unwrap();
         let spent = spent(&plan, &rules);
-        println!("{share}: ε = {spent:.6}");
-        assert!(spent <= EPSILON && spent > least * EPSILON, "{share}: {spent}");
+        println!("{}: ε = {spent:.6}", share.in_words(true));
+        assert!(spent <= EPSILON && spent > least * EPSILON, "{share:?}: {spent}");
     }
 }

@@ -101,6 +101,14 @@ impl PlanBuilder {
         self
     }
 
+    /// In how many keys one contribution to a step may count. By default, in one. If in several, the
+    /// contribution bounds the norm of what it adds to them: see
+    /// [`PlanSpec::keys_per_step`](crate::PlanSpec::keys_per_step).
+    pub fn keys_per_step(mut self, keys: u64) -> Self {
+        self.spec.keys_per_step = keys;
+        self
+    }
+
     /// Counts vectors of this dimension; see [`crate::VectorCounter`].
     pub fn dimension(self, dimension: usize) -> Self {
         self.shape(Shape::Vector { dimension })

@@ -122,9 +122,14 @@ impl Exact {
         }
         // Rounding the inputs lets a contribution move each of its lanes by one unit more than
         // declared. Decayed totals are finer.
+        let moved = spec.shape.moved(spec.keys_per_step) as f64;
         let rounded_inputs = match spec.workload {
             Workload::Decay { .. } => 1.0,
-            _ => 1.0 + 2.0 * (spec.shape.moved() as f64).sqrt() * unit.value(1) / magnitude,
+            // In magnitudes, the units of all lanes add up.
+            _ if request.budget.noise() == NoiseKind::Laplace => {
+                1.0 + moved.max(2.0 * moved.sqrt()) * unit.value(1) / magnitude
+            }
+            _ => 1.0 + 2.0 * moved.sqrt() * unit.value(1) / magnitude,
         };
         let sensitivity =
             libm::scalbn(request.sensitivity * magnitude, -exponent) * rounded_inputs * (1.0 + NUMBERS);
@@ -191,11 +196,12 @@ impl ExactRequest<'_> {
     }
 
     /// The number of lanes in which two neighbours may differ: each step of either may count for
-    /// another key.
+    /// other keys.
     fn touched(&self) -> f64 {
+        let steps = self.spec.participation.bounded(self.factorization.horizon()) as f64;
         match self.spec.shape {
             Shape::Scalar => 1.0,
-            _ => 2.0 * self.spec.participation.bounded(self.factorization.horizon()) as f64,
+            _ => 2.0 * self.spec.keys_per_step as f64 * steps,
         }
     }
 }

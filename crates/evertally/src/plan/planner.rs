@@ -85,6 +85,10 @@ impl PlanSpec {
             }
             Shape::Scalar | Shape::Vector { .. } => {}
         }
+        if self.keys_per_step == 0 || (self.keys_per_step > 1 && !self.shape.is_keyed()) {
+            let expected = "at least 1, and 1 without keys";
+            return Err(Error::bad("keys_per_step", expected, self.keys_per_step));
+        }
         if self.contribution.is_vector() && !matches!(self.shape, Shape::Vector { .. }) {
             return Err(Error::bad("contribution", "a range of numbers", self.contribution));
         }
@@ -233,6 +237,14 @@ impl<'a> Planner<'a> {
         Err(Error::too_costly(mechanism, reason))
     }
 
+    /// The number of lanes whose roundings of one unit have the norm of what rounding can move. In
+    /// magnitudes, which Laplace noise covers, the units of several keys add up.
+    fn rounded_lanes(&self, noise: NoiseKind) -> usize {
+        let moved = self.shape.moved(self.spec.keys_per_step);
+        let adds_up = noise == NoiseKind::Laplace && self.spec.keys_per_step > 1;
+        if adds_up { moved.saturating_mul(moved) } else { moved }
+    }
+
     pub(super) fn assemble(&self, factorization: Arc<dyn Factorization>) -> Result<Plan> {
         let spec = self.spec;
         let mechanism = factorization.mechanism();
@@ -245,7 +257,7 @@ impl<'a> Planner<'a> {
             }
         };
         let magnitude = spec.contribution.magnitude();
-        let charge = rounding_charge(spec.workload, self.horizon, self.shape.moved());
+        let charge = rounding_charge(spec.workload, self.horizon, self.rounded_lanes(mechanism.noise()));
         // Four roundings of half an ulp each.
         let moved = round_up(sensitivity * charge * replacement, 4.0 * f64::EPSILON);
         let exact = self.exact(&*factorization, moved)?;
@@ -293,6 +305,7 @@ impl<'a> Planner<'a> {
                 objective: spec.objective,
                 report: spec.report.clone(),
                 contribution: spec.contribution,
+                keys_per_step: spec.keys_per_step,
                 shape: Arc::clone(&self.shape),
                 whole: None,
                 stream: spec.stream.clone(),

@@ -9,7 +9,7 @@
 //! other keys of the part ([`crate::noise::KeyedField`]). Under one noise key it is the
 //! same noise, bit for bit, in the full plan and in every part that has the key. Parts without a
 //! common key therefore make the releases of the full plan, in pieces. Together they spend the
-//! budget once, because a contribution counts for one key and so in one part.
+//! budget of the full plan once.
 //!
 //! A plan that declares other keys is another plan, with independent noise for every key. The
 //! meaning of `other` depends on the other keys, and under common noise the difference of two

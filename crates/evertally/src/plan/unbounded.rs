@@ -106,6 +106,7 @@ impl Plan {
             neighbours: self.neighbours(),
             participation: self.participation(),
             contribution: self.contribution(),
+            keys_per_step: self.keys_per_step(),
             shape: self.shape().clone(),
             mechanism,
             ..PlanSpec::new(horizon, self.budget())

@@ -1,10 +1,10 @@
 //! Who is protected: the change of the input that a release hides.
 //!
 //! **Definition.** One person contributes one value in each of at most k steps that are at least b
-//! apart. A value is a number in [lo, hi] (or a vector of bounded norm), added to one key. The
-//! release must not reveal whether the person takes part, or with which contribution;
-//! [`Neighbours`] selects which of the two. By default a "person" is a single event: one value in
-//! one step.
+//! apart. A value is a number in [lo, hi] (or a vector of bounded norm), added to one key; or several
+//! numbers, added to as many keys, whose norm together is at most max(|lo|, |hi|). The release must not
+//! reveal whether the person takes part, or with which contribution; [`Neighbours`] selects which of
+//! the two. By default a "person" is a single event: one value in one step.
 //!
 //! **Guarantee.** Let R be the encoder, r_i its columns, M the largest magnitude of a value and Δ_k
 //! the sensitivity of R to values of norm at most 1

@@ -47,13 +47,15 @@ impl Shape {
         }
     }
 
-    /// The number of values of a step that one contribution may change. It counts for one key, and
-    /// the contribution that it replaces may have counted for another.
-    pub(crate) fn moved(&self) -> usize {
+    /// The number of values of a step that one contribution may change, if it counts for this many
+    /// keys. The contribution that it replaces may have counted for others.
+    pub(crate) fn moved(&self, keys_per_step: u64) -> usize {
+        let moved = usize::try_from(keys_per_step).unwrap_or(usize::MAX).saturating_mul(2);
         match self {
             Self::Scalar => 1,
             Self::Vector { dimension } => *dimension,
-            Self::Keyed { .. } | Self::OpenKeys => 2,
+            Self::Keyed { keys } => moved.min(keys.len().max(2)),
+            Self::OpenKeys => moved,
         }
     }
 

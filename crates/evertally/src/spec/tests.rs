@@ -132,6 +132,7 @@ fn a_filled_in_spec_makes_the_same_plan() {
         PlanSpec { contribution: Contribution::range(-0.5, 0.25).unwrap(), ..base() },
         PlanSpec { shape: Shape::Vector { dimension: 3 }, contribution: vector, ..base() },
         PlanSpec { shape: Shape::Keyed { keys: vec!["b".into(), "a".into()] }, ..base() },
+        PlanSpec { keys_per_step: 2, shape: Shape::Keyed { keys: vec!["b".into(), "a".into()] }, ..base() },
         PlanSpec { horizon: 400.into(), shape: Shape::OpenKeys, memory_limit: Some(1 << 20), ..base() },
         PlanSpec { stream: "visits".into(), definition: vec![0, 7, 255], ..base() },
         PlanSpec { budget: "sigma=3".parse().unwrap(), ..base() },

@@ -34,7 +34,8 @@ pub(super) fn gather_events(
             Some(event) => gather.push(&event),
             None => continue,
         };
-        left_out.note(pushed, &rows.row)?;
+        let noted = left_out.note(pushed, &rows.row);
+        left_out.skip(noted)?;
     }
     drop(rows);
     left_out.tell();

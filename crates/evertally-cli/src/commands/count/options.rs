@@ -81,7 +81,8 @@ With --person or --id, events are decided by time, then by id, group and
 value: a file need not be sorted. Memory then grows with the events that
 may count, by about 20 bytes for each person (or id) and 6 for each
 further event. What exceeds --memory-limit goes to a temporary file that
-has no name, in $TMPDIR or /tmp.";
+has no name, in $TMPDIR or /tmp. With --follow, the events of open steps
+are held in memory.";
 
 /// Release private running totals of a file of events
 #[derive(Debug, Args)]
@@ -222,7 +223,8 @@ pub(crate) struct CountArgs {
     /// The most groups of a step that one person may contribute to: the first ones by time [default:
     /// 1]
     ///
-    /// The noise grows with the square root of this number, and with δ = 0 with the number itself.
+    /// With --per-person-sum, the noise grows with the square root of this number, and with δ = 0 with
+    /// the number itself. --per-person-events counts the events of all groups together.
     #[arg(
         long,
         alias = "keys-per-person",

@@ -290,7 +290,7 @@ fn describe(task: &Task<'_>, horizon: u64, header: &mut Header) {
         header.record("bad_rows", "left out");
     }
     if task.args.person.is_some() {
-        header.record("per_step", task.share.to_string());
+        header.record("per_step", task.share.in_words(task.keys.is_some()));
     }
     header.record("contribution", contribution_in_words(task));
     if let Some(clamp) = task.clamp {

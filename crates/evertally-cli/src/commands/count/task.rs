@@ -55,7 +55,8 @@ impl<'a> Task<'a> {
         let steps = schedule::steps_of(args, &times)?;
         let timed = matches!(steps, Steps::Buckets(_));
         let clamp = args.clamp.as_deref().map(parse_clamp).transpose()?;
-        let share = share(args)?;
+        let keys = args.groups.as_deref().map(declared_keys).transpose()?;
+        let share = share(args, keys.as_ref())?;
         if timed && args.value.is_some() && clamp.is_none() && share.sum().is_none() {
             return Err(CliError::bad(
                 "--value with --time needs --clamp LO,HI (or --per-person-sum): one event's value must be bounded",
@@ -94,7 +95,7 @@ impl<'a> Task<'a> {
             lag: args.lag.as_deref().map(parse_lag).transpose()?,
             unnamed: args.person.as_ref().map(|_| args.unnamed.unwrap_or(Unnamed::Drop)),
             clamp,
-            keys: args.groups.as_deref().map(declared_keys).transpose()?,
+            keys,
             filter: args.inputs.filter()?,
             spec,
             bounds_persons: participation.is_some(),
@@ -114,6 +115,7 @@ impl<'a> Task<'a> {
         }
         task.reporting = resolved;
         task.spec.contribution = task.contribution()?;
+        task.spec.keys_per_step = task.share.keys();
         if let Some(keys) = &task.keys {
             task.spec.shape = Shape::Keyed { keys: keys.names().to_vec() };
         }
@@ -200,7 +202,11 @@ impl<'a> Task<'a> {
             };
             let is_pure = self.budget().1 == 0.0;
             let contribution = self.share.contribution(event, is_pure);
-            return contribution.map_err(|error| CliError::bad(format!("--per-person-sum: {error}")));
+            return contribution.map_err(|error| {
+                let sum = self.args.per_person_sum.as_ref();
+                let option = sum.map_or("--per-person-events", |_| "--per-person-sum");
+                CliError::bad(format!("{option} bounds what a person adds to a step: {error}"))
+            });
         }
         let Some(clamp) = self.clamp else { return Ok(Contribution::default()) };
         let (lo, hi) = (clamp.lo(), clamp.hi());
@@ -277,8 +283,8 @@ impl<'a> Task<'a> {
     }
 }
 
-/// What a person may add to one step.
-fn share(args: &CountArgs) -> Result<Share> {
+/// What a person may add to one step. Nobody can count in more groups than there are.
+fn share(args: &CountArgs, keys: Option<&KeySet>) -> Result<Share> {
     let sum = args.per_person_sum.as_deref().map(|text| parse_range("--per-person-sum", text)).transpose()?;
     let max_events = args.per_person_events.or(if sum.is_some() { None } else { Some(1) });
     for (option, number) in
@@ -288,7 +294,14 @@ fn share(args: &CountArgs) -> Result<Share> {
             return Err(CliError::bad(format!("{option} must be at least 1, got 0")));
         }
     }
-    Ok(Share::new(max_events, args.groups_per_person.unwrap_or(1), sum)?)
+    let groups = args.groups_per_person.unwrap_or(1);
+    if groups > 1 && max_events == Some(1) {
+        return Err(CliError::bad(
+            "--groups-per-person needs --per-person-sum LO,HI or --per-person-events of 2 or more: one event is in one group",
+        ));
+    }
+    let declared = keys.map_or(1, |keys| keys.names().len() as u64);
+    Ok(Share::new(max_events, groups.min(declared), sum)?)
 }
 
 fn declared_horizon(steps: &Steps, given: Option<Horizon>) -> Horizon {

@@ -88,19 +88,6 @@ impl Form {
         *bytes = rest;
         Some(Some(std::str::from_utf8(id).ok()?.into()))
     }
-
-    /// Steps over a claim.
-    pub(super) fn skip(self, bytes: &mut &[u8]) -> Option<()> {
-        for _ in 0..2 + usize::from(self.has_keys) {
-            let last = bytes.iter().position(|group| group & 0x80 == 0)?;
-            *bytes = &bytes[last + 1..];
-        }
-        if self.has_ids {
-            let length = read_number(bytes)?.saturating_sub(1);
-            *bytes = bytes.split_at_checked(usize::try_from(length).ok()?)?.1;
-        }
-        Some(())
-    }
 }
 
 pub(super) fn write_number(mut number: u128, bytes: &mut Vec<u8>) {
@@ -149,11 +136,9 @@ mod tests {
             }).collect();
             let mut bytes = Vec::new();
             claims.iter().for_each(|claim| form.write(claim, &mut bytes));
-            let (mut read, mut skipped) = (&bytes[..], &bytes[..]);
+            let mut read = &bytes[..];
             for claim in &claims {
                 prop_assert!(form.read(&mut read).as_ref() == Some(claim));
-                form.skip(&mut skipped).unwrap();
-                prop_assert_eq!(skipped, read);
             }
             prop_assert!(read.is_empty());
             prop_assert!(form.read(&mut read).is_none());

@@ -19,7 +19,8 @@
 //! that is not declared is held once. Of the claims of a person, those after the k-th step that could
 //! count are dropped. Without ids, a step needs one claim for each event that may count, or one for
 //! each key if all events of a step are added up. An event is sorted and encoded once, and copied about
-//! sixteen times. The blobs on disk name persons by tags only, but hold the texts of ids.
+//! sixteen times. What was spilled is decided in 256 parts: the claims of one part are in memory
+//! together. The blobs on disk name persons by tags only, but hold the texts of ids.
 //!
 //! [`Claim`]: claim::Claim
 //! [`reduce`]: reduce::reduce
@@ -45,6 +46,10 @@ pub use spill::Spill;
 use spill::{Open, Spilled};
 use symbols::Symbols;
 
+/// Room for the parts of shelves that are not sorted yet. With less, every few events would be sorted
+/// and spilled.
+const LEAST_ROOM: u64 = if cfg!(test) { 400 } else { 1 << 20 };
+
 /// Competing events of a finished input.
 pub(super) struct Log {
     form: Form,
@@ -59,7 +64,7 @@ pub(super) struct Log {
 }
 
 impl Log {
-    /// An empty log that may hold this many bytes in memory.
+    /// An empty log that may hold this many bytes in memory, and a few in any case.
     pub(super) fn new(rules: &Rules, buckets: &Buckets, limit: u64) -> Self {
         Self {
             form: Form {
@@ -94,8 +99,7 @@ impl Log {
         self.change(shelf, |shelf, form, decider, symbols| {
             if shelf.add(tag, &claim, form) { shelf.sort(form, decider, symbols) } else { Ok(()) }
         })?;
-        let bytes = (self.held + self.symbols.bytes()) as u64;
-        if bytes > self.limit { self.make_room() } else { Ok(()) }
+        if self.bytes() > self.limit.max(LEAST_ROOM) { self.make_room() } else { Ok(()) }
     }
 
     /// Decides on all claims, and passes on what counts: the step, and the place and amount.
@@ -107,8 +111,11 @@ impl Log {
             let mut shelf = std::mem::take(&mut self.shelves[number]);
             shelf.sort(self.form, &self.decider, &self.symbols)?;
             if let Some(spilled) = &mut self.spilled {
-                spilled.read(number, |groups| shelf.take_back(groups, self.form))?;
-                shelf.sort(self.form, &self.decider, &self.symbols)?;
+                spilled.read(number, |groups| {
+                    shelf.take_back(groups, self.form)?;
+                    // What can never count is dropped before there is more of it.
+                    shelf.sort(self.form, &self.decider, &self.symbols)
+                })?;
             }
             shelf
                 .each_claimant(self.form, |claims| self.decider.decide(claims, &self.symbols, &mut count))?;
@@ -121,17 +128,18 @@ impl Log {
         for number in 0..SHELVES {
             self.change(number, Shelf::sort)?;
         }
+        let limit = self.limit.max(LEAST_ROOM);
         // At half of the limit, the next time is as many events away as this one was.
-        let bytes = (self.held + self.symbols.bytes()) as u64;
-        if bytes <= self.limit / 2 {
+        if self.bytes() <= limit / 2 {
             return Ok(());
         }
-        let too_many = Error::TooManyClaims { limit: self.limit };
+        let too_many = Error::TooManyClaims { limit };
         let Some(spilled) = self.spilled.as_mut() else {
             // Too little room would be full again after a few events.
-            return if bytes > self.limit - self.limit / 16 { Err(too_many) } else { Ok(()) };
+            return if self.bytes() > limit - limit / 16 { Err(too_many) } else { Ok(()) };
         };
-        if self.symbols.bytes() as u64 > self.limit {
+        // Keys stay in memory, and must leave some to the events.
+        if self.symbols.bytes() as u64 > limit / 2 {
             return Err(too_many);
         }
         for (number, shelf) in self.shelves.iter_mut().enumerate() {
@@ -139,6 +147,11 @@ impl Log {
         }
         self.held = self.shelves.iter().map(Shelf::bytes).sum();
         Ok(())
+    }
+
+    /// The bytes that are held in memory.
+    fn bytes(&self) -> u64 {
+        (self.held + self.symbols.bytes()) as u64
     }
 
     /// Changes a shelf, and accounts for its memory.
@@ -163,3 +176,6 @@ impl Log {
         (usize::from(first[0]), tag)
     }
 }
+
+#[cfg(test)]
+mod tests;

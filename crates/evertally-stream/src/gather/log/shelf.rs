@@ -1,11 +1,11 @@
 //! The claims of the claimants whose tags begin with the same byte.
 //!
 //! **Definition.** `sorted` holds one group per claimant, in the order of their tags: ten bytes of the
-//! tag, the number of claims, and the claims in the order of the rule. `recent` holds single claims in
-//! the order of arrival, each behind its tag.
+//! tag, the length of the claims in bytes, and the claims in the order of the rule. `recent` holds single
+//! claims in the order of arrival, each behind its tag.
 //!
-//! **Cost.** Sorting in n recent claims decodes the groups of their claimants, and copies the others
-//! byte by byte.
+//! **Cost.** Sorting in n recent claims decodes the groups of their claimants. The others are stepped
+//! over by their lengths, and copied together.
 
 use super::claim::{Claim, Form, read_number, write_number};
 use super::reduce::Decider;
@@ -52,26 +52,25 @@ impl Shelf {
         // No larger than needed: what is left over stays unused.
         let mut merged = Vec::with_capacity(self.sorted.len() + self.recent.len() + recent.len());
         let mut old = &self.sorted[..];
-        let mut claims = Vec::new();
+        let (mut claims, mut written) = (Vec::new(), Vec::new());
         for group in recent.chunk_by(|one, other| one.0 == other.0) {
             let tag = group[0].0;
             claims.clear();
-            copy_groups_before(&mut old, Some(tag), form, &mut merged).ok_or_else(damaged)?;
+            copy_groups_before(&mut old, Some(tag), &mut merged).ok_or_else(damaged)?;
             if old.starts_with(&tag) {
-                old = &old[size_of::<Tag>()..];
-                let count = read_number(&mut old).ok_or_else(damaged)?;
-                for _ in 0..count {
-                    claims.push(form.read(&mut old).ok_or_else(damaged)?);
-                }
+                let (_, held) = take_group(&mut old).ok_or_else(damaged)?;
+                read_claims(held, form, &mut claims).ok_or_else(damaged)?;
             }
             claims.extend(group.iter().map(|(_, claim)| claim.clone()));
             claims.sort_by(|one, other| one.order(other, symbols));
             decider.reduce(&mut claims, symbols);
+            written.clear();
+            claims.iter().for_each(|claim| form.write(claim, &mut written));
             merged.extend_from_slice(&tag);
-            write_number(claims.len() as u128, &mut merged);
-            claims.iter().for_each(|claim| form.write(claim, &mut merged));
+            write_number(written.len() as u128, &mut merged);
+            merged.extend_from_slice(&written);
         }
-        copy_groups_before(&mut old, None, form, &mut merged).ok_or_else(damaged)?;
+        copy_groups_before(&mut old, None, &mut merged).ok_or_else(damaged)?;
         merged.shrink_to_fit();
         self.sorted = merged;
         self.recent = Vec::new();
@@ -85,13 +84,14 @@ impl Shelf {
 
     /// Takes sorted groups back. Each claim is handed in again, so that all can be sorted together.
     pub(super) fn take_back(&mut self, mut groups: &[u8], form: Form) -> Result<()> {
-        while let Some((tag, rest)) = groups.split_first_chunk::<{ size_of::<Tag>() }>() {
-            groups = rest;
-            let count = read_number(&mut groups).ok_or_else(damaged)?;
-            for _ in 0..count {
-                let claim = form.read(&mut groups).ok_or_else(damaged)?;
-                self.recent.extend_from_slice(tag);
-                form.write(&claim, &mut self.recent);
+        let mut claims = Vec::new();
+        while !groups.is_empty() {
+            let (tag, group) = take_group(&mut groups).ok_or_else(damaged)?;
+            claims.clear();
+            read_claims(group, form, &mut claims).ok_or_else(damaged)?;
+            for claim in &claims {
+                self.recent.extend_from_slice(&tag);
+                form.write(claim, &mut self.recent);
             }
         }
         Ok(())
@@ -100,17 +100,30 @@ impl Shelf {
     /// Passes on the claims of each claimant. The shelf must be sorted.
     pub(super) fn each_claimant(&self, form: Form, mut each: impl FnMut(&[Claim])) -> Result<()> {
         let (mut groups, mut claims) = (&self.sorted[..], Vec::new());
-        while let Some((_, rest)) = groups.split_first_chunk::<{ size_of::<Tag>() }>() {
-            groups = rest;
+        while !groups.is_empty() {
+            let (_, group) = take_group(&mut groups).ok_or_else(damaged)?;
             claims.clear();
-            let count = read_number(&mut groups).ok_or_else(damaged)?;
-            for _ in 0..count {
-                claims.push(form.read(&mut groups).ok_or_else(damaged)?);
-            }
+            read_claims(group, form, &mut claims).ok_or_else(damaged)?;
             each(&claims);
         }
         Ok(())
     }
+}
+
+/// The tag and the claims of the first group, which is taken off the front.
+fn take_group<'a>(groups: &mut &'a [u8]) -> Option<(Tag, &'a [u8])> {
+    let (tag, mut rest) = groups.split_first_chunk::<{ size_of::<Tag>() }>()?;
+    let length = usize::try_from(read_number(&mut rest)?).ok()?;
+    let (claims, rest) = rest.split_at_checked(length)?;
+    *groups = rest;
+    Some((*tag, claims))
+}
+
+fn read_claims(mut bytes: &[u8], form: Form, claims: &mut Vec<Claim>) -> Option<()> {
+    while !bytes.is_empty() {
+        claims.push(form.read(&mut bytes)?);
+    }
+    Some(())
 }
 
 /// Claims by tag.
@@ -125,14 +138,12 @@ fn read_recent(mut bytes: &[u8], form: Form) -> Option<Vec<(Tag, Claim)>> {
 }
 
 /// Copies the groups before a tag, or all that are left.
-fn copy_groups_before(old: &mut &[u8], tag: Option<Tag>, form: Form, merged: &mut Vec<u8>) -> Option<()> {
-    let all = *old;
-    while let Some((other, mut rest)) = old.split_first_chunk::<{ size_of::<Tag>() }>() {
-        if tag.is_some_and(|tag| *other >= tag) {
+fn copy_groups_before(old: &mut &[u8], tag: Option<Tag>, merged: &mut Vec<u8>) -> Option<()> {
+    let (all, mut rest) = (*old, *old);
+    while !rest.is_empty() {
+        let (other, _) = take_group(&mut rest)?;
+        if tag.is_some_and(|tag| other >= tag) {
             break;
-        }
-        for _ in 0..read_number(&mut rest)? {
-            form.skip(&mut rest)?;
         }
         *old = rest;
     }

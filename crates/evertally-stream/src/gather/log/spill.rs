@@ -20,22 +20,24 @@ pub(super) struct Spilled {
     open: Option<Open>,
     file: Option<Box<dyn Spill>>,
     end: u64,
+    /// What was to be written is lost, so nothing may be decided.
+    has_failed: bool,
     /// The parts of each shelf.
     parts: Vec<Vec<Range<u64>>>,
 }
 
 impl Spilled {
     pub(super) fn new(open: Open) -> Self {
-        Self { open: Some(open), file: None, end: 0, parts: vec![Vec::new(); SHELVES] }
+        Self { open: Some(open), file: None, end: 0, has_failed: false, parts: vec![Vec::new(); SHELVES] }
     }
 
     /// Writes a part of a shelf.
     pub(super) fn write(&mut self, shelf: usize, bytes: &[u8]) -> Result<()> {
-        if let Some(open) = self.open.take() {
-            self.file = Some(open().map_err(|error| failed(&error))?);
+        if bytes.is_empty() {
+            return Ok(());
         }
-        let Some(file) = &mut self.file else { return Ok(()) };
-        let written = file.seek(SeekFrom::Start(self.end)).and_then(|_| file.write_all(bytes));
+        let written = self.append(bytes);
+        self.has_failed |= written.is_err();
         written.map_err(|error| failed(&error))?;
         let start = self.end;
         self.end += bytes.len() as u64;
@@ -43,8 +45,20 @@ impl Spilled {
         Ok(())
     }
 
+    fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+        if let Some(open) = self.open.take() {
+            self.file = Some(open()?);
+        }
+        let Some(file) = &mut self.file else { return Err(lost()) };
+        file.seek(SeekFrom::Start(self.end))?;
+        file.write_all(bytes)
+    }
+
     /// Reads a shelf, part after part.
     pub(super) fn read(&mut self, shelf: usize, mut each: impl FnMut(&[u8]) -> Result<()>) -> Result<()> {
+        if self.has_failed {
+            return Err(failed(&lost()));
+        }
         let Some(file) = &mut self.file else { return Ok(()) };
         let mut bytes = Vec::new();
         for part in std::mem::take(&mut self.parts[shelf]) {
@@ -55,6 +69,10 @@ impl Spilled {
         }
         Ok(())
     }
+}
+
+fn lost() -> io::Error {
+    io::Error::other("it failed before")
 }
 
 fn failed(error: &io::Error) -> Error {

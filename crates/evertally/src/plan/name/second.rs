@@ -48,6 +48,9 @@ fn fields(plan: &Plan) -> Fields {
     if let Some(report) = plan.report().filter(|_| plan.objective() == Objective::Report) {
         fields.put(14, Value::new().raw(report.to_string().as_bytes()));
     }
+    if plan.keys_per_step() > 1 {
+        fields.put(15, Value::new().integer(plan.keys_per_step()));
+    }
     fields
 }
 
