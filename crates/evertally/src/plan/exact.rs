@@ -124,7 +124,10 @@ impl Exact {
         // declared. Decayed totals are finer.
         let rounded_inputs = match spec.workload {
             Workload::Decay { .. } => 1.0,
-            _ => 1.0 + 2.0 * (spec.shape.moved() as f64).sqrt() * unit.value(1) / magnitude,
+            _ => {
+                1.0 + 2.0 * (spec.shape.moved(spec.contribution.keys()) as f64).sqrt() * unit.value(1)
+                    / magnitude
+            }
         };
         let sensitivity =
             libm::scalbn(request.sensitivity * magnitude, -exponent) * rounded_inputs * (1.0 + NUMBERS);
@@ -191,11 +194,14 @@ impl ExactRequest<'_> {
     }
 
     /// The number of lanes in which two neighbours may differ: each step of either may count for
-    /// another key.
+    /// other keys.
     fn touched(&self) -> f64 {
-        match self.spec.shape {
+        match &self.spec.shape {
             Shape::Scalar => 1.0,
-            _ => 2.0 * self.spec.participation.bounded(self.factorization.horizon()) as f64,
+            shape => {
+                let steps = self.spec.participation.bounded(self.factorization.horizon());
+                shape.moved(self.spec.contribution.keys()) as f64 * steps as f64
+            }
         }
     }
 }

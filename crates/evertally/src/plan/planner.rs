@@ -88,6 +88,10 @@ impl PlanSpec {
         if self.contribution.is_vector() && !matches!(self.shape, Shape::Vector { .. }) {
             return Err(Error::bad("contribution", "a range of numbers", self.contribution));
         }
+        if self.contribution.keys() > 1 && !self.shape.is_keyed() {
+            let expected = "a range of numbers that are not split, without keys to split them between";
+            return Err(Error::bad("contribution", expected, self.contribution));
+        }
         Ok(())
     }
 
@@ -245,7 +249,7 @@ impl<'a> Planner<'a> {
             }
         };
         let magnitude = spec.contribution.magnitude();
-        let charge = rounding_charge(spec.workload, self.horizon, self.shape.moved());
+        let charge = rounding_charge(spec.workload, self.horizon, self.shape.moved(spec.contribution.keys()));
         // Four roundings of half an ulp each.
         let moved = round_up(sensitivity * charge * replacement, 4.0 * f64::EPSILON);
         let exact = self.exact(&*factorization, moved)?;

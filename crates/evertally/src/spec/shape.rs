@@ -47,13 +47,13 @@ impl Shape {
         }
     }
 
-    /// The number of values of a step that one contribution may change. It counts for one key, and
-    /// the contribution that it replaces may have counted for another.
-    pub(crate) fn moved(&self) -> usize {
+    /// The number of values of a step that may change, if a contribution counts for at most this many
+    /// keys: the contribution that it replaces may have counted for others.
+    pub(crate) fn moved(&self, keys: usize) -> usize {
         match self {
             Self::Scalar => 1,
             Self::Vector { dimension } => *dimension,
-            Self::Keyed { .. } | Self::OpenKeys => 2,
+            Self::Keyed { .. } | Self::OpenKeys => 2_usize.saturating_mul(keys),
         }
     }
 
