@@ -2,8 +2,9 @@
 //!
 //! **Definition.** A contribution is a value at each of at most k steps, at least b apart. The size
 //! of its effect is a convex function of the values, so the largest effect has them at the ends of
-//! the range, or absent. Neighbours differ by one contribution. If contributions are replaced, they
-//! differ by one contribution minus another.
+//! the range, or absent. A value that is split between keys is an average of whole ones, and no larger
+//! than one of them by the same convexity. Neighbours differ by one contribution. If contributions are
+//! replaced, they differ by one contribution minus another.
 //!
 //! **Across lanes.** With keys, each step of a contribution counts for one key, and another step
 //! may count for another. A replaced contribution may leave one key and appear in another. These

@@ -4,6 +4,7 @@
 mod intervals;
 mod noise;
 mod periods;
+mod readout;
 mod unbounded;
 
 pub(crate) use intervals::Intervals;
@@ -12,12 +13,13 @@ pub(crate) use periods::PeriodSum;
 pub(crate) use unbounded::{UnboundedPlan, plan_unbounded};
 
 use crate::error::Result;
-use crate::output::{Estimate, Header};
+use crate::output::{Header, Measured};
 use crate::progress::with_progress;
-use evertally::post::PostProcess;
+use evertally::post::{BoundedMean, PostProcess};
 use evertally::{Comparison, Counter, Division, KeyedCounter, NoiseKey, Plan, PlanSpec, Shape};
 use evertally_stream::Amount;
 use periods::Periods;
+use readout::Readout;
 use zeroize::Zeroizing;
 
 /// Makes the plan. This is the expensive part, and it refuses bad parameters.
@@ -29,12 +31,25 @@ pub(crate) fn plan(spec: &PlanSpec) -> Result<Plan> {
 pub(crate) struct Prepared {
     pub(crate) plan: Plan,
     post_processing: PostProcess,
+    mean: Option<BoundedMean>,
     intervals: Intervals,
 }
 
 impl Prepared {
     pub(crate) fn new(spec: &PlanSpec, post_processing: PostProcess, intervals: Intervals) -> Result<Self> {
-        Ok(Self { plan: plan(spec)?, post_processing, intervals })
+        Ok(Self { plan: plan(spec)?, post_processing, mean: None, intervals })
+    }
+
+    /// The same for means of values in a range, each from two totals.
+    pub(crate) fn of_means(self, mean: Option<BoundedMean>) -> Self {
+        Self { mean, ..self }
+    }
+
+    /// The root mean squared error over all steps, of totals or of the counts behind means. There is none
+    /// without a known end: a mean over a cap that is never reached would say nothing.
+    pub(crate) fn rmse(&self) -> Option<f64> {
+        let per_total = self.mean.map_or(1.0, |mean| mean.count_error());
+        (!self.plan.is_unbounded()).then(|| per_total * self.plan.accuracy().rmse)
     }
 
     /// Adds the facts of the plan to a header.
@@ -52,12 +67,16 @@ impl Prepared {
         if let Some(grid) = plan.grid() {
             header.record("grid", grid);
         }
-        // A mean over a cap that is never reached would say nothing about the steps that are taken.
-        if !plan.is_unbounded() {
-            header.record("rmse", plan.accuracy().rmse);
+        let (rmse, of_periods, per_total) = match &self.mean {
+            None => ("rmse", "rmse_of_periods", 1.0),
+            Some(mean) => ("rmse_of_count", "rmse_of_count_of_periods", mean.count_error()),
+        };
+        if let Some(error) = self.rmse() {
+            header.record(rmse, error);
         }
         if let Some(report) = &plan.accuracy().report {
-            header.record("rmse_of_periods", report.periods.clone());
+            let errors: Vec<f64> = report.periods.iter().map(|error| per_total * error).collect();
+            header.record(of_periods, errors);
         }
     }
 
@@ -69,10 +88,9 @@ impl Prepared {
             Shape::Keyed { .. } => KeyedCounter::with_progress(plan, key, progress).map(AnyCounter::Keyed),
             _ => Counter::with_progress(plan, key, progress).map(AnyCounter::Single),
         })?;
-        let rounds = self.post_processing.rounds();
-        let periods = Periods::new(divisions, self.post_processing.clone());
-        let post = vec![self.post_processing; width];
-        Ok(Running { counter, post, rounds, intervals: self.intervals, periods })
+        let readout =
+            Readout { intervals: self.intervals, post: vec![self.post_processing; width], mean: self.mean };
+        Ok(Running { counter, periods: Periods::new(divisions, &readout), readout })
     }
 }
 
@@ -85,16 +103,13 @@ enum AnyCounter {
 /// A counter that is running.
 pub(crate) struct Running {
     counter: AnyCounter,
-    post: Vec<PostProcess>,
-    /// Whether only integers are released.
-    rounds: bool,
-    intervals: Intervals,
+    readout: Readout,
     periods: Periods,
 }
 
 impl Running {
-    /// Feeds the totals of the next step and releases one estimate per key, in order.
-    pub(crate) fn step(&mut self, totals: &[Amount]) -> Result<Vec<Estimate>> {
+    /// Feeds the totals of the next step and releases one row per group, in order.
+    pub(crate) fn step(&mut self, totals: &[Amount]) -> Result<Vec<Measured>> {
         let amounts = Zeroizing::new(totals.iter().map(|total| total.grid_steps()).collect::<Vec<_>>());
         let releases = match &mut self.counter {
             AnyCounter::Single(counter) => vec![counter.step_amount(amounts[0], Amount::GRID_EXPONENT)?],
@@ -104,34 +119,13 @@ impl Running {
             AnyCounter::Single(counter) => counter.plan(),
             AnyCounter::Keyed(counter) => counter.plan(),
         };
-        // All releases of a step have the same error.
-        let margin = releases.first().map_or(0.0, |release| self.intervals.margin(plan, &release.spread()));
-        let mut estimates = Vec::with_capacity(releases.len());
-        for (index, release) in releases.iter().enumerate() {
-            let value = self.post.get_mut(index).map_or(release.value, |post| post.apply(release.value));
-            // The interval belongs to the release before post-processing. It is widened if the
-            // estimate lies outside.
-            let (lower, upper) = self.intervals.ends(release, margin, self.rounds);
-            estimates.push(estimate(value, release.standard_error, (lower, upper)));
-        }
-        self.periods.step(plan, self.intervals, &releases)?;
-        Ok(estimates)
+        self.periods.step(plan, &releases)?;
+        Ok(self.readout.read(plan, &releases))
     }
 
     /// The sums over the periods that ended with the last step.
     pub(crate) fn period_sums(&mut self) -> Vec<PeriodSum> {
         self.periods.take()
-    }
-}
-
-/// An estimate in its interval, which is widened if the estimate lies outside. Adding zero turns a
-/// rounded -0 into 0.
-fn estimate(value: f64, standard_error: f64, (lower, upper): (f64, f64)) -> Estimate {
-    Estimate {
-        value: value + 0.0,
-        standard_error,
-        lower: lower.min(value) + 0.0,
-        upper: upper.max(value) + 0.0,
     }
 }
 

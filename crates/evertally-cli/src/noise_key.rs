@@ -11,7 +11,7 @@ use crate::manners::note;
 use clap::Args;
 use evertally::{NoiseKey, NoiseName, Spend};
 use evertally_keys::{Guard, InputChain, Uses, key_file};
-use evertally_stream::{Amount, KeySet};
+use evertally_stream::Amount;
 use std::path::{Path, PathBuf};
 
 #[derive(Debug, Args)]
@@ -113,12 +113,11 @@ impl Watch {
         Self(None)
     }
 
-    /// The same for totals of these keys. The order in which keys are declared is not part of the
-    /// name of the noise, so it must not be part of the input either. Totals are digested in the
-    /// order of the names of their keys.
-    pub(crate) fn for_keys(mut self, keys: Option<&KeySet>) -> Self {
-        if let (Some(watched), Some(keys)) = (&mut self.0, keys) {
-            let names = keys.names();
+    /// The same for totals of these keys, if there are any. The order in which keys are declared is not
+    /// part of the name of the noise, so it must not be part of the input either. Totals are digested in
+    /// the order of the names of their keys.
+    pub(crate) fn for_keys(mut self, names: &[String]) -> Self {
+        if let Some(watched) = &mut self.0 {
             watched.order = (0..names.len()).collect();
             watched.order.sort_unstable_by_key(|place| &names[*place]);
         }

@@ -148,6 +148,28 @@ impl Clamp {
         sum.clamp(self.lowest(), self.highest())
     }
 
+    /// The lowest and the highest amount that a value counts for. Doubles hold both exactly.
+    #[must_use]
+    pub fn ends(&self) -> [Amount; 2] {
+        [self.lowest(), self.highest()]
+    }
+
+    /// How far an amount in the range is above its lowest amount, and below its highest. Both are at
+    /// least zero, and together they are the [width](Self::width) exactly.
+    #[must_use]
+    pub fn distances(&self, amount: Amount) -> [Amount; 2] {
+        [amount - self.lowest(), self.highest() - amount]
+    }
+
+    /// The distance from the lowest amount to the highest, rounded up to a double.
+    #[must_use]
+    pub fn width(&self) -> f64 {
+        let width = self.highest() - self.lowest();
+        let nearest = width.to_f64();
+        // The nearest double has few enough bits to be an amount.
+        if (nearest * GRID) as i128 >= width.0 { nearest } else { nearest.next_up() }
+    }
+
     fn lowest(&self) -> Amount {
         Amount((self.lo * GRID).ceil() as i128)
     }
@@ -190,6 +212,37 @@ mod tests {
                 prop_assert_eq!(doubles, [amount.to_f64(), 0.0, 0.0]);
             }
         }
+    }
+
+    proptest! {
+        /// What the sensitivity of means rests on.
+        #[test]
+        fn distances_add_up_to_the_width(
+            lo in -9e15..9e15, width in -20_f64..52.0, value in 0.0..1.0,
+        ) {
+            let width = width.exp2();
+            prop_assume!(lo + width < 9e15);
+            let Ok(clamp) = Clamp::new(lo, lo + width) else { return Ok(()) };
+            let amount = clamp.apply(lo + value * width).ok().unwrap();
+            let [above, below] = clamp.distances(amount);
+            let [lowest, highest] = clamp.ends();
+            prop_assert!(above >= Amount(0) && below >= Amount(0));
+            prop_assert!(above + below == highest - lowest);
+            prop_assert!((clamp.width() * GRID) as i128 >= (above + below).0);
+            prop_assert!((clamp.width().next_down() * GRID) < (above + below).0 as f64 * (1.0 + 1e-15));
+            for end in [lowest, highest] {
+                prop_assert_eq!((end.to_f64() * GRID) as i128, end.0);
+            }
+        }
+    }
+
+    #[test]
+    fn a_width_that_no_double_holds_is_rounded_up() {
+        let clamp = Clamp::new(-MAX_VALUE + 1.0, 1.0 / GRID).unwrap();
+        let [above, below] = clamp.distances(clamp.apply(0.0).ok().unwrap());
+        assert_eq!((above + below).0, (1 << 73) - (1 << 20) + 1);
+        assert!((clamp.width() * GRID) as i128 > (above + below).0);
+        assert_eq!(Clamp::new(-50.0, 50.0).unwrap().width(), 100.0);
     }
 
     #[test]

@@ -119,9 +119,10 @@ impl Clocked {
         })
     }
 
-    fn add(&mut self, step: u64, (position, amount): Counted) {
+    fn add(&mut self, step: u64, counted: Counted) {
         let width = self.contest.width();
-        self.totals.entry(step).or_insert_with(|| vec![Amount::default(); width])[position] += amount;
+        let totals = self.totals.entry(step).or_insert_with(|| vec![Amount::default(); width]);
+        self.contest.add(totals, counted);
     }
 }
 

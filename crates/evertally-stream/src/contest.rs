@@ -23,6 +23,7 @@ mod claims;
 use std::collections::{BTreeMap, HashMap};
 
 use crate::admission::{Admission, IdStore, Outcome};
+use crate::amount::Amount;
 use crate::contribution::{ContributionBound, KnownIds};
 use crate::decide::{Candidate, Counted, decide_step};
 use crate::error::Result;
@@ -60,6 +61,11 @@ impl Contest {
 
     pub(crate) fn width(&self) -> usize {
         self.rules.width()
+    }
+
+    /// Adds what counts to the totals of a step.
+    pub(crate) fn add(&self, totals: &mut [Amount], counted: Counted) {
+        self.rules.add(totals, counted);
     }
 
     /// Whether an event names nobody although persons are bounded. Then its step does not matter.

@@ -25,6 +25,9 @@ use crate::share::Share;
 const MAGIC: [u8; 4] = *b"EVND";
 const VERSION: u8 = 2;
 
+/// The field of the two totals of a mean. The numbers before it are left for how events are bounded.
+const MEAN: u8 = 12;
+
 /// The field of the filter. Smaller numbers are left for how events are bounded.
 const FILTER: u8 = 24;
 
@@ -115,6 +118,9 @@ pub struct Definition<'a> {
     pub closing: Closing,
     /// The range that values are clamped to.
     pub clamp: Option<Clamp>,
+    /// Whether events count for their distances from the two ends of the clamp
+    /// ([`Rules::is_mean`](crate::Rules::is_mean)).
+    pub is_mean: bool,
     /// The maximum number of steps per person and the minimum gap between them, if they are enforced.
     pub bound: Option<(u64, u64)>,
     /// What a person may add to one step. It is encoded only if it is not the default.
@@ -175,6 +181,10 @@ impl Definition<'_> {
         }
         if self.share != Share::default() {
             fields.put(9, share(self.share));
+        }
+        if self.is_mean {
+            // The first total has the distance from the low end, and the second that from the high end.
+            fields.put(MEAN, Value::new().code(1));
         }
         if let Some(filter) = self.filter {
             fields.put(FILTER, Value::new().text(filter));
@@ -282,6 +292,7 @@ mod tests {
             Definition { clamp: clamp(0.0, 1.0), ..timed },
             Definition { clamp: clamp(-1.0, 3.0), ..timed },
             Definition { clamp: clamp(-3.0, 1.0), ..timed },
+            Definition { clamp: clamp(0.0, 1.0), is_mean: true, ..timed },
             closing(Closing::ByLaterEvents),
             closing(Closing::ByTheClock { lag_micros: 1 }),
             closing(Closing::ByTheClock { lag_micros: 2 }),
@@ -382,8 +393,12 @@ mod tests {
         };
         let digest = blake3::hash(&definition.encode());
         assert_eq!((definition.encode().len(), &digest.to_hex()[..16]), FROZEN[2]);
+        let clamp = Some(Clamp::new(-1.0, 2.5).unwrap());
+        let definition = Definition { clamp, is_mean: true, ..timed() };
+        let digest = blake3::hash(&definition.encode());
+        assert_eq!((definition.encode().len(), &digest.to_hex()[..16]), FROZEN[3]);
     }
 
-    const FROZEN: [(usize, &str); 3] =
-        [(172, "7c9ee2d14704cccd"), (29, "4b8bdf83165be980"), (165, "adc0976bb4c339fd")];
+    const FROZEN: [(usize, &str); 4] =
+        [(172, "7c9ee2d14704cccd"), (29, "4b8bdf83165be980"), (165, "adc0976bb4c339fd"), (0, "")];
 }

@@ -90,8 +90,8 @@ impl Follow {
         }
         let closed = self.close_before(step);
         let outcome = match entry {
-            Entry::Counted((position, amount)) => {
-                self.totals[position] += amount;
+            Entry::Counted(counted) => {
+                self.contest.add(&mut self.totals, counted);
                 Some(Outcome::Counted { step })
             }
             _ => None,
@@ -130,7 +130,7 @@ impl Follow {
             }
             let counted = self.contest.close(step);
             if let Some(last) = held.last_mut() {
-                counted.into_iter().for_each(|(position, amount)| last.totals[position] += amount);
+                counted.into_iter().for_each(|counted| self.contest.add(&mut last.totals, counted));
             }
         }
         let closed = ClosedSteps::new(self.open..step, held, width);

@@ -87,7 +87,7 @@ impl Gather {
             }
             _ => {
                 let place = self.rules.position(event.key);
-                add(&mut self.totals, self.rules.width(), step, (place, amount));
+                add(&self.rules, &mut self.totals, step, (place, amount));
                 Ok(Some(Outcome::Counted { step }))
             }
         }
@@ -101,15 +101,15 @@ impl Gather {
     pub fn finish(mut self) -> Result<GatheredSteps> {
         let width = self.rules.width();
         if let Some(log) = self.log {
-            log.decide(|step, counted| add(&mut self.totals, width, step, counted))?;
+            log.decide(|step, counted| add(&self.rules, &mut self.totals, step, counted))?;
         }
         Ok(GatheredSteps { width, totals: self.totals, next: 0 })
     }
 }
 
 /// Adds to the table, which was allocated for every step and key.
-fn add(totals: &mut [Amount], width: usize, step: u64, (place, amount): Counted) {
-    totals[step as usize * width + place] += amount;
+fn add(rules: &Rules, totals: &mut [Amount], step: u64, counted: Counted) {
+    rules.add(&mut totals[step as usize * rules.width()..], counted);
 }
 
 /// The closed steps of a [`Gather`], in order.

@@ -3,6 +3,7 @@
 use crate::admission::Admission;
 use crate::amount::{Amount, Clamp};
 use crate::contribution::{ContributionBound, KnownIds};
+use crate::decide::Counted;
 use crate::error::Result;
 use crate::keys::KeySet;
 use crate::names::given_name;
@@ -36,6 +37,10 @@ pub struct Rules {
     pub limits: Option<Participation>,
     /// What a person may add to one step, where persons are bounded.
     pub share: Share,
+    /// Events count for two totals of their key, from which a mean follows: how far their clamped
+    /// value is above the low end of the clamp, and how far below its high end
+    /// ([`Clamp::distances`]). It needs a clamp, and at most one event of a person in a step.
+    pub is_mean: bool,
     /// A second event with the id of one that counted is dropped: copies of an event are the event.
     pub has_ids: bool,
 }
@@ -44,7 +49,16 @@ impl Rules {
     /// The number of totals in each step.
     #[must_use]
     pub fn width(&self) -> usize {
-        self.keys.as_ref().map_or(1, |keys| keys.names().len())
+        self.totals_per_key() * self.keys.as_ref().map_or(1, |keys| keys.names().len())
+    }
+
+    /// The clamp whose ends are what an event's two distances are from.
+    fn split(&self) -> Option<&Clamp> {
+        self.clamp.as_ref().filter(|_| self.is_mean)
+    }
+
+    fn totals_per_key(&self) -> usize {
+        if self.split().is_some() { 2 } else { 1 }
     }
 
     /// Whether any event may compete with another.
@@ -66,9 +80,33 @@ impl Rules {
         }
     }
 
-    /// The place of a key among the totals of a step.
+    /// The place of a key among the declared ones.
     pub(crate) fn position(&self, key: Option<&str>) -> usize {
         self.keys.as_ref().map_or(0, |keys| keys.position(key.unwrap_or_default()))
+    }
+
+    /// The place of the first total of a key among the totals of a step.
+    pub(crate) fn first_total(&self, place: usize) -> usize {
+        self.totals_per_key() * place
+    }
+
+    /// Adds what counts to the totals of a step.
+    #[inline]
+    pub(crate) fn add(&self, totals: &mut [Amount], (place, amount): Counted) {
+        self.add_at(totals, self.first_total(place), amount);
+    }
+
+    /// Adds an amount to totals, of which the first of its key is at this index.
+    #[inline]
+    pub(crate) fn add_at(&self, totals: &mut [Amount], first: usize, amount: Amount) {
+        match self.split() {
+            None => totals[first] += amount,
+            Some(clamp) => {
+                let [above, below] = clamp.distances(amount);
+                totals[first] += above;
+                totals[first + 1] += below;
+            }
+        }
     }
 
     /// Admission under these rules, with stores in memory, before the first event.

@@ -11,8 +11,14 @@
 //! | [`PostProcess::monotone`] | running maximum: never falls, never revised | upwards, by about the largest recent noise; grows with the number of steps between real increases |
 //! | [`isotonic_regression`] | the closest non-decreasing curve, once all steps are known | small; reduces the squared error, but revises earlier values, so it is for finished streams only |
 //!
+//! [`BoundedMean`] computes means of values in a range from two totals, with their intervals.
+//!
 //! Sums of post-processed values inherit their bias. Compute sums and differences from the raw
 //! releases.
+
+mod mean;
+
+pub use mean::{BoundedMean, Combined, Mean};
 
 /// Steps that are applied to each release as it arrives, in the order monotone, non-negative,
 /// round. They are safe for streams, because an earlier value is never revised.

@@ -9,6 +9,12 @@
 //! less would do for true values on the grid: a release is then wrong by k grid steps exactly if
 //! |Y|/g is between k − ½ and k + ½, so the interval ends where it must. The sum over an interval of
 //! steps is the difference of two releases, and is rounded twice.
+//!
+//! **Sums over lanes.** Let Y_1, Y_2, … be the noise of one release in several lanes: independent, with
+//! one law. Σ a_j Y_j is Gaussian with standard deviation s·‖a‖₂ if they are. If they are sums of
+//! Laplace variables, their density is symmetric and log-concave, and then a weighted average is more
+//! peaked than one of them (Proschan, 1965): |Σ a_j Y_j| ≤ q·s·‖a‖₁ with probability p or more. The
+//! roundings move the sum by at most ‖a‖₁·g/2 ([`Spread::margin_of_sum`]).
 
 use std::f64::consts::{FRAC_2_SQRT_PI, SQRT_2};
 
@@ -101,6 +107,18 @@ impl Spread {
     #[must_use]
     pub fn margin_at(&self, quantile: f64) -> f64 {
         quantile * self.noise_deviation() * DISCRETE + self.rounding.reach()
+    }
+
+    /// The margin of a sum of independent answers with this spread, each times one of these factors, at
+    /// a level whose [`Tail::quantile`] is known.
+    #[must_use]
+    pub fn margin_of_sum(&self, factors: &[f64], quantile: f64) -> f64 {
+        let sum: f64 = factors.iter().map(|factor| factor.abs()).sum();
+        let norm = match self.tail {
+            Tail::Gaussian => factors.iter().map(|factor| factor * factor).sum::<f64>().sqrt(),
+            Tail::LaplaceSum { .. } => sum,
+        };
+        quantile * self.noise_deviation() * norm * DISCRETE + self.rounding.reach() * sum
     }
 
     /// The standard deviation of the noise before rounding: what is left of the standard error. The
@@ -283,6 +301,30 @@ impl LaplaceSum {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_margin_of_one_answer_is_its_own() {
+        for tail in [Tail::Gaussian, Tail::LaplaceSum { terms: 3 }] {
+            let spread = Spread { step: 0, standard_error: 3.0, tail, rounding: Rounding::to_grid(1.0) };
+            let quantile = tail.quantile(0.95);
+            let margin = spread.margin_of_sum(&[-2.0, 0.0], quantile);
+            assert!((margin / (2.0 * spread.margin_at(quantile)) - 1.0).abs() < 1e-12);
+        }
+    }
+
+    /// Proschan's theorem for two Laplace variables, by their exact law: with weights a and b = 1 - a,
+    /// P(|aX + bY| > x) = (a² e^{-x/a} - b² e^{-x/b}) / (a² - b²).
+    #[test]
+    fn averages_of_laplace_noise_are_more_peaked() {
+        for level in [0.5, 0.8, 0.95, 0.999] {
+            let x = Tail::LaplaceSum { terms: 1 }.quantile(level) * SQRT_2;
+            for a in [0.51, 0.6, 0.75, 0.9, 0.99] {
+                let b = 1.0 - a;
+                let outside = (a * a * (-x / a).exp() - b * b * (-x / b).exp()) / (a * a - b * b);
+                assert!(outside <= 1.0 - level + 1e-12, "{level} {a}: {outside}");
+            }
+        }
+    }
 
     #[test]
     fn gaussian_quantiles() {

@@ -142,6 +142,11 @@ impl PlanSpec {
             memory_limit: None,
         }
     }
+
+    /// In how many lanes of a step one contribution may count.
+    pub(crate) fn lanes_per_step(&self) -> u64 {
+        self.keys_per_step.saturating_mul(self.contribution.keys() as u64)
+    }
 }
 
 fn one() -> u64 {

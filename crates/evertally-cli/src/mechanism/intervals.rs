@@ -4,6 +4,8 @@
 //! margin covers the noise and the rounding to the grid. If simultaneous, all intervals of all steps
 //! and keys hold at once with that probability.
 //!
+//! Intervals of means, counts and sums hold in the same sense ([`evertally::post::BoundedMean`]).
+//!
 //! Everything here uses the release and public choices only, so it costs no budget:
 //! - A total of values that are not negative is not negative, so an interval can be cut at zero. This
 //!   is done where negative estimates are raised to zero.
@@ -16,6 +18,9 @@ use std::f64::consts::PI;
 
 /// The level of every interval, as in the other faces.
 const LEVEL: f64 = 0.95;
+
+/// A mean, a count and a sum have an interval each, and follow from two totals.
+const INTERVALS_PER_TOTAL_OF_A_MEAN: f64 = 1.5;
 
 /// What is known about the true totals, and what the intervals promise.
 #[derive(Debug, Clone, Copy, Default)]
@@ -32,11 +37,20 @@ impl Intervals {
     /// Half the width of the intervals of a step: of its totals, or of the sums over periods that end
     /// with it.
     pub(super) fn margin(self, plan: &Plan, spread: &Spread) -> f64 {
+        spread.margin_at(self.quantile(plan, spread, 1.0))
+    }
+
+    /// The quantile of the intervals of a mean, its count and its sum, which follow from two totals.
+    pub(super) fn quantile_of_means(self, plan: &Plan, spread: &Spread) -> f64 {
+        self.quantile(plan, spread, INTERVALS_PER_TOTAL_OF_A_MEAN)
+    }
+
+    fn quantile(self, plan: &Plan, spread: &Spread, intervals_per_total: f64) -> f64 {
         if !self.simultaneous {
-            return spread.margin(LEVEL);
+            return spread.tail.quantile(LEVEL);
         }
-        let outside = (1.0 - LEVEL) * share(plan, spread.step) / (1.0 + self.divisions as f64);
-        spread.margin_at(spread.tail.quantile_outside(outside))
+        let intervals = intervals_per_total * (1.0 + self.divisions as f64);
+        spread.tail.quantile_outside((1.0 - LEVEL) * share(plan, spread.step) / intervals)
     }
 
     /// The ends of the interval of a release. If only integers are to be seen, the ends are rounded
@@ -53,7 +67,7 @@ impl Intervals {
     }
 }
 
-/// The share of one estimate of a step in the probability of a miss.
+/// The share of one total of a step in the probability of a miss.
 fn share(plan: &Plan, step: u64) -> f64 {
     let steps = if plan.is_unbounded() {
         let step = step as f64 + 1.0;
@@ -108,5 +122,11 @@ mod tests {
         let all = Intervals { simultaneous: true, ..Intervals::default() }.margin(&plan, &spread);
         assert_eq!(alone, spread.margin(0.95));
         assert!((all / spread.margin(1.0 - 0.05 / 100.0) - 1.0).abs() < 1e-9);
+        // Two totals give three intervals.
+        let keys = ["above", "below"];
+        let pair = Plan::prefix_sum(100).budget(Budget::new(1.0, 1e-6).unwrap()).keys(keys).build().unwrap();
+        let all = Intervals { simultaneous: true, ..Intervals::default() };
+        let quantile = all.quantile_of_means(&pair, &pair.spread(3).unwrap());
+        assert!((quantile / Tail::Gaussian.quantile_outside(0.05 / 300.0) - 1.0).abs() < 1e-9);
     }
 }

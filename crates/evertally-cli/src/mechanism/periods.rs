@@ -4,10 +4,9 @@
 //! that of the difference, including the rounding of both releases, and its interval covers both. All
 //! sums of a period have the same error, which is computed once.
 
-use super::{Intervals, estimate};
+use super::readout::Readout;
 use crate::error::Result;
-use crate::output::Estimate;
-use evertally::post::PostProcess;
+use crate::output::Measured;
 use evertally::{Division, Plan, Release};
 
 /// The sums over one period.
@@ -16,33 +15,33 @@ pub(crate) struct PeriodSum {
     pub(crate) division: usize,
     /// The first step of the period. The last is the last that was released.
     pub(crate) first: u64,
-    /// One per key, in order.
-    pub(crate) estimates: Vec<Estimate>,
+    /// One per group, in order.
+    pub(crate) rows: Vec<Measured>,
 }
 
 pub(super) struct Periods {
     divisions: Vec<Division>,
     /// The releases before the open period of each division. Before the first step there are none.
     before: Vec<Option<Vec<Release>>>,
-    post: PostProcess,
+    readout: Readout,
     ended: Vec<PeriodSum>,
 }
 
 impl Periods {
-    pub(super) fn new(divisions: Vec<Division>, post: PostProcess) -> Self {
+    pub(super) fn new(divisions: Vec<Division>, readout: &Readout) -> Self {
         let before = vec![None; divisions.len()];
-        Self { divisions, before, post: post.without_monotone(), ended: Vec::new() }
+        Self { divisions, before, readout: readout.of_periods(), ended: Vec::new() }
     }
 
     /// Takes the releases of a step, one per key.
-    pub(super) fn step(&mut self, plan: &Plan, intervals: Intervals, releases: &[Release]) -> Result<()> {
+    pub(super) fn step(&mut self, plan: &Plan, releases: &[Release]) -> Result<()> {
         self.ended.clear();
         let Some(step) = releases.first().map(|release| release.step) else { return Ok(()) };
         for (index, division) in self.divisions.iter().enumerate() {
             if let Some(first) = division.ending_with(step) {
                 let before = self.before[index].as_deref();
-                let estimates = sums(plan, intervals, &mut self.post, before, releases)?;
-                self.ended.push(PeriodSum { division: index, first, estimates });
+                let rows = self.readout.read(plan, &sums(plan, before, releases)?);
+                self.ended.push(PeriodSum { division: index, first, rows });
             }
             if division.is_boundary(step + 1) {
                 self.before[index] = Some(releases.to_vec());
@@ -57,23 +56,14 @@ impl Periods {
 }
 
 /// The sums after the releases before a period up to those of its last step.
-fn sums(
-    plan: &Plan,
-    intervals: Intervals,
-    post: &mut PostProcess,
-    before: Option<&[Release]>,
-    releases: &[Release],
-) -> Result<Vec<Estimate>> {
+fn sums(plan: &Plan, before: Option<&[Release]>, releases: &[Release]) -> Result<Vec<Release>> {
     let earlier = |index: usize| before.and_then(|before| before.get(index));
     let Some(last) = releases.first() else { return Ok(Vec::new()) };
     let spread = plan.interval(earlier(0), last)?.spread();
-    let margin = intervals.margin(plan, &spread);
     let sum = |(index, release): (usize, &Release)| {
         let difference = release.value - earlier(index).map_or(0.0, |earlier| earlier.value);
         let on_grid = plan.grid().map_or(difference, |grid| (difference / grid).round() * grid);
-        let sum = spread.around(on_grid);
-        let ends = intervals.ends(&sum, margin, post.rounds());
-        estimate(post.apply(sum.value), sum.standard_error, ends)
+        spread.around(on_grid)
     };
     Ok(releases.iter().enumerate().map(sum).collect())
 }

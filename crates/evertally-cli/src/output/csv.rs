@@ -1,6 +1,6 @@
 //! Releases as CSV, with the header in lines that start with `#`.
 
-use super::{Destination, Estimate, Header, Period, ReleaseWriter, ReleasedRow, Shape};
+use super::{Destination, Header, Period, ReleaseWriter, ReleasedRow, Shape};
 use crate::error::{CliError, Result};
 use csv::{Writer, WriterBuilder};
 use std::io::Write;
@@ -23,7 +23,7 @@ impl CsvReleases {
         columns.push("step");
         columns.extend(shape.timed.then_some("start"));
         columns.extend(shape.keyed.then_some("key"));
-        columns.extend(Estimate::COLUMNS);
+        columns.extend(shape.measures.columns().iter().map(|(name, _)| *name));
         let mut started = Self { name, writer: WriterBuilder::new().from_writer(destination) };
         let written = started.writer.write_record(columns);
         written.map_err(|error| CliError::writing(&started.name, &error.into()))?;
@@ -33,7 +33,11 @@ impl CsvReleases {
 
 impl ReleaseWriter for CsvReleases {
     fn write(&mut self, row: &ReleasedRow<'_>) -> Result<()> {
-        let numbers = row.estimate.numbers().map(|number| number.to_string());
+        let numbers: Vec<String> = row
+            .measured
+            .numbers()
+            .map(|number| number.map_or_else(String::new, |number| number.to_string()))
+            .collect();
         let step = row.step.to_string();
         let first = row.period.map(|period| period.first.to_string());
         let period = row.period.iter().map(|period| period.kind).chain(first.as_deref());

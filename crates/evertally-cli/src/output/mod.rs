@@ -6,6 +6,7 @@ mod destination;
 mod header;
 mod json_line;
 mod jsonl;
+mod measured;
 mod npy;
 mod npy_stream;
 mod parquet;
@@ -17,6 +18,7 @@ pub(crate) use destination::{
 };
 pub(crate) use header::Header;
 pub(crate) use json_line::{JsonObject, json_line};
+pub(crate) use measured::{MeanEstimate, Measured, Measures};
 pub(crate) use npy::{npy_complex, npy_list, npy_matrix, npz};
 pub(crate) use npy_stream::{Element, NpyStream};
 
@@ -81,12 +83,13 @@ pub(crate) struct Shape {
     pub(crate) keyed: bool,
     /// Releases have a period.
     pub(crate) periods: bool,
+    /// What the rows measure.
+    pub(crate) measures: Measures,
 }
 
-/// One private estimate with its 95 % interval. Every format and the plot take this type.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+/// One private estimate with its 95 % interval.
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Estimate {
-    #[serde(rename = "estimate")]
     pub(crate) value: f64,
     pub(crate) standard_error: f64,
     pub(crate) lower: f64,
@@ -94,16 +97,13 @@ pub(crate) struct Estimate {
 }
 
 impl Estimate {
-    /// The names of its columns, in every format.
-    const COLUMNS: [&str; 4] = ["estimate", "standard_error", "lower", "upper"];
-
-    /// Its numbers, in the order of [`Estimate::COLUMNS`].
+    /// Its numbers, in the order of the columns.
     fn numbers(&self) -> [f64; 4] {
         [self.value, self.standard_error, self.lower, self.upper]
     }
 }
 
-/// One released total.
+/// One released row.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub(crate) struct ReleasedRow<'a> {
     /// What it sums, in a report.
@@ -118,7 +118,7 @@ pub(crate) struct ReleasedRow<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) key: Option<&'a str>,
     #[serde(flatten)]
-    pub(crate) estimate: Estimate,
+    pub(crate) measured: Measured,
 }
 
 /// What a row of a report sums: the steps from the first to that of the row.

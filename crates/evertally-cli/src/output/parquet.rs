@@ -1,6 +1,6 @@
 //! Releases as Parquet, with the header in the file's key-value metadata under `evertally.…`.
 
-use super::{Destination, Estimate, Header, Period, ReleaseWriter, ReleasedRow, Shape};
+use super::{Destination, Header, Period, ReleaseWriter, ReleasedRow, Shape};
 use crate::error::{CliError, Result};
 use parquet::basic::Compression;
 use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
@@ -29,7 +29,8 @@ struct Held {
     steps: Vec<i64>,
     starts: Vec<i64>,
     keys: Vec<ByteArray>,
-    numbers: [Vec<f64>; 4],
+    /// One list for each column of numbers.
+    numbers: Vec<Vec<Option<f64>>>,
 }
 
 impl ParquetReleases {
@@ -43,10 +44,11 @@ impl ParquetReleases {
         };
         let start = if shape.timed { "required int64 start (TIMESTAMP(MICROS,true));" } else { "" };
         let key = if shape.keyed { "required binary key (STRING);" } else { "" };
-        let text = format!(
-            "message releases {{ {period} required int64 step; {start} {key} {} }}",
-            Estimate::COLUMNS.map(|column| format!("required double {column};")).join(" ")
-        );
+        let number = |(column, may_be_empty): &(&str, bool)| {
+            format!("{} double {column};", if *may_be_empty { "optional" } else { "required" })
+        };
+        let numbers: String = shape.measures.columns().iter().map(number).collect();
+        let text = format!("message releases {{ {period} required int64 step; {start} {key} {numbers} }}");
         let failed = |error| failure(&name, &error);
         let schema = Arc::new(parse_message_type(&text).map_err(failed)?);
         let facts =
@@ -58,7 +60,7 @@ impl ParquetReleases {
             .build();
         let writer = SerializedFileWriter::new(BufWriter::new(destination), schema, Arc::new(properties));
         let writer = writer.map_err(failed)?;
-        Ok(Self { name, writer, shape, held: Held::default() })
+        Ok(Self { name, writer, shape, held: Held::of(shape) })
     }
 
     fn write_group(&mut self) -> std::result::Result<(), ParquetError> {
@@ -77,12 +79,18 @@ impl ParquetReleases {
         if self.shape.keyed {
             write_column::<ByteArrayType>(&mut group, &self.held.keys)?;
         }
-        for numbers in &self.held.numbers {
-            write_column::<DoubleType>(&mut group, numbers)?;
+        for (numbers, (_, may_be_empty)) in self.held.numbers.iter().zip(self.shape.measures.columns()) {
+            write_numbers(&mut group, numbers, *may_be_empty)?;
         }
         group.close()?;
-        self.held = Held::default();
+        self.held = Held::of(self.shape);
         Ok(())
+    }
+}
+
+impl Held {
+    fn of(shape: Shape) -> Self {
+        Self { numbers: vec![Vec::new(); shape.measures.columns().len()], ..Self::default() }
     }
 }
 
@@ -90,10 +98,29 @@ fn write_column<T: DataType>(
     group: &mut SerializedRowGroupWriter<'_, BufWriter<Destination>>,
     values: &[T::T],
 ) -> std::result::Result<(), ParquetError> {
+    write_levels::<T>(group, values, None)
+}
+
+/// A column of numbers. If its cells may be empty, the level 1 says that there is a number.
+fn write_numbers(
+    group: &mut SerializedRowGroupWriter<'_, BufWriter<Destination>>,
+    numbers: &[Option<f64>],
+    may_be_empty: bool,
+) -> std::result::Result<(), ParquetError> {
+    let levels: Vec<i16> = numbers.iter().map(|number| i16::from(number.is_some())).collect();
+    let values: Vec<f64> = numbers.iter().copied().flatten().collect();
+    write_levels::<DoubleType>(group, &values, may_be_empty.then_some(&levels))
+}
+
+fn write_levels<T: DataType>(
+    group: &mut SerializedRowGroupWriter<'_, BufWriter<Destination>>,
+    values: &[T::T],
+    levels: Option<&[i16]>,
+) -> std::result::Result<(), ParquetError> {
     let column = group.next_column()?;
     let mut column =
         column.ok_or_else(|| ParquetError::General("the schema has fewer columns".to_owned()))?;
-    column.typed::<T>().write_batch(values, None, None)?;
+    column.typed::<T>().write_batch(values, levels, None)?;
     column.close()
 }
 
@@ -109,7 +136,7 @@ impl ReleaseWriter for ParquetReleases {
         }
         self.held.starts.push(row.start.map_or(0, |start| start.micros));
         self.held.keys.push(ByteArray::from(row.key.unwrap_or_default()));
-        for (column, number) in self.held.numbers.iter_mut().zip(row.estimate.numbers()) {
+        for (column, number) in self.held.numbers.iter_mut().zip(row.measured.numbers()) {
             column.push(number);
         }
         if self.held.steps.len() == ROWS_PER_GROUP {

@@ -3,7 +3,6 @@
 use super::axis::Axis;
 use super::frame::{Sample, head, legend_row, mesh, panel};
 use super::{Area, Backend, Chart, Drawn, FAINT_INK, INK, Scale, WARNING, colour};
-use crate::output::Estimate;
 use evertally_stream::Zone;
 use plotters::prelude::*;
 
@@ -15,7 +14,10 @@ const MAX_PANELS: usize = 12;
 pub(crate) struct Point {
     /// The start of the bucket in microseconds since 1970, or the step.
     pub(crate) x: f64,
-    pub(crate) estimate: Estimate,
+    /// `None` where there is an interval and no estimate.
+    pub(crate) value: Option<f64>,
+    pub(crate) lower: f64,
+    pub(crate) upper: f64,
     /// The true total. Present only if the user asked for a plot that is not private.
     pub(crate) truth_not_private: Option<f64>,
 }
@@ -27,6 +29,8 @@ pub(crate) struct EstimateChart {
     pub(crate) subtitle: String,
     /// The zone of the time axis, if steps have times.
     pub(crate) times: Option<Zone>,
+    /// Whether zero is visible, so that the height of a curve shows its size.
+    pub(crate) shows_zero: bool,
     /// Panels with their names; a single total has no name.
     pub(crate) panels: Vec<(Option<String>, Vec<Point>)>,
 }
@@ -95,7 +99,7 @@ impl EstimateChart {
         points: &[Point],
         tone: RGBColor,
     ) -> Drawn<B> {
-        let (x_axis, y_axis) = self.axes(points);
+        let (x_axis, (bottom, top), y_axis) = self.axes(points);
         let mut builder = panel(area, scale, (26.0, 6.0), (34.0, 76.0));
         builder.margin_top(scale.px(8.0));
         if let Some(name) = name {
@@ -104,12 +108,15 @@ impl EstimateChart {
         let mut chart = builder.build_cartesian_2d(x_axis, y_axis)?;
         mesh(&mut chart, scale, None)?;
         // The band is one polygon: along the upper ends, and back along the lower ones.
-        let upper = points.iter().map(|point| (point.x, point.estimate.upper));
-        let lower = points.iter().rev().map(|point| (point.x, point.estimate.lower));
+        let upper = points.iter().map(|point| (point.x, point.upper.min(top)));
+        let lower = points.iter().rev().map(|point| (point.x, point.lower.max(bottom)));
         let band: Vec<_> = upper.chain(lower).collect();
         chart.draw_series(std::iter::once(Polygon::new(band, tone.mix(0.22).filled())))?;
-        let curve = points.iter().map(|point| (point.x, point.estimate.value));
-        chart.draw_series(LineSeries::new(curve, tone.stroke_width(scale.line(1.6))))?;
+        // The curve has a gap where there is no estimate.
+        for run in points.chunk_by(|one, next| one.value.is_some() && next.value.is_some()) {
+            let curve = run.iter().filter_map(|point| Some((point.x, point.value?)));
+            chart.draw_series(LineSeries::new(curve, tone.stroke_width(scale.line(1.6))))?;
+        }
         let truth: Vec<_> =
             points.iter().filter_map(|point| point.truth_not_private.map(|truth| (point.x, truth))).collect();
         if !truth.is_empty() {
@@ -124,7 +131,8 @@ impl EstimateChart {
         Ok(())
     }
 
-    fn axes(&self, points: &[Point]) -> (Axis, Axis) {
+    /// The axis of time, the visible range of values, and its axis.
+    fn axes(&self, points: &[Point]) -> (Axis, (f64, f64), Axis) {
         let first = points.first().map_or(0.0, |point| point.x);
         let last = points.last().map_or(1.0, |point| point.x);
         let (columns, rows) = self.grid();
@@ -133,14 +141,17 @@ impl EstimateChart {
             Some(zone) => Axis::time(first, last, across, zone),
             None => Axis::linear(first, last, across),
         };
-        let ends = points.iter().flat_map(|point| {
-            let Estimate { lower, upper, .. } = point.estimate;
-            [lower, upper, point.truth_not_private.unwrap_or(upper)]
+        // An interval without an estimate says next to nothing, and would make all others look small.
+        let has_values = points.iter().any(|point| point.value.is_some());
+        let shown = points.iter().filter(|point| point.value.is_some() || !has_values);
+        let ends = shown.flat_map(|point| {
+            [Some(point.lower), Some(point.upper), point.truth_not_private].into_iter().flatten()
         });
-        // Zero is always visible, so that the height of a curve shows its size.
-        let (lo, hi) = ends.fold((0.0_f64, 0.0_f64), |(lo, hi), end| (lo.min(end), hi.max(end)));
+        let ends = ends.chain((self.shows_zero || points.is_empty()).then_some(0.0));
+        let (lo, hi) =
+            ends.fold((f64::INFINITY, f64::NEG_INFINITY), |(lo, hi), end| (lo.min(end), hi.max(end)));
         let room = 0.04 * (hi - lo);
-        let below = if lo < 0.0 { lo - room } else { 0.0 };
-        (x_axis, Axis::linear(below, hi + room, up))
+        let bottom = if self.shows_zero && lo >= 0.0 { 0.0 } else { lo - room };
+        (x_axis, (bottom, hi + room), Axis::linear(bottom, hi + room, up))
     }
 }

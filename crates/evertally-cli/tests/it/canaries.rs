@@ -123,6 +123,16 @@ fn releases_and_pictures_show_no_count_and_no_key() {
     planted.succeeds(&format!(
         "count timed.csv {timed} --value amount --clamp 0,1000000000 --output follow.csv"
     ));
+    // Means, and rates per public denominators.
+    for extra in
+        ["--plot means.svg --output means.csv", "--window 2 --format jsonl", "--output means.parquet"]
+    {
+        planted.succeeds(&format!("count timed.csv {timed} --mean amount --clamp 0,1000000000 {extra}"));
+    }
+    planted.fails(&format!("count timed.csv {timed} --mean amount --clamp 0,1000000000 --round"));
+    planted.place.write("per.csv", "region,size\nnorth,100000\nsouth,100000\n");
+    let rates = "--group-by region --groups per.csv --per size --output rates.csv";
+    planted.succeeds(&format!("count timed.csv {timed} --value amount --clamp 0,1000000000 {rates}"));
     // Rows that are chosen, and rows that cannot be read.
     planted.succeeds(&format!("count timed.csv {timed} --where amount>1"));
     planted.succeeds(&format!("count timed.csv {timed} --value region --clamp 0,9 --skip-bad-rows"));

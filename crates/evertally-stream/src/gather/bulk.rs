@@ -30,7 +30,7 @@ impl Gather {
     #[inline]
     pub fn cell_of(&self, time: i64, place: usize) -> Result<usize> {
         // The table was allocated for every step and key.
-        Ok(self.buckets.step_of(time)? as usize * self.rules.width() + place)
+        Ok(self.buckets.step_of(time)? as usize * self.rules.width() + self.rules.first_total(place))
     }
 
     /// What an event with this value counts for.
@@ -45,7 +45,7 @@ impl Gather {
     /// Adds an event to the cell that [`cell_of`](Self::cell_of) gave.
     #[inline]
     pub fn add_to_cell(&mut self, cell: usize, amount: Amount) {
-        self.totals[cell] += amount;
+        self.rules.add_at(&mut self.totals, cell, amount);
     }
 
     /// The bytes of the table.
@@ -83,11 +83,13 @@ mod tests {
         fn columns_give_what_events_give(
             events in prop::collection::vec((-1_000_000_i64..5_000_000, 0_usize..4, prop::option::of(-9.0..9.0)), 0..80),
             clamped in any::<bool>(),
+            is_mean in any::<bool>(),
         ) {
             let names = [Some("a"), Some(" b "), Some("undeclared"), None];
             let rules = Rules {
                 keys: Some(KeySet::new(["a", "b"]).unwrap()),
                 clamp: clamped.then(|| Clamp::new(-1.5, 2.0).unwrap()),
+                is_mean,
                 ..Rules::default()
             };
             let buckets = Buckets::new(0, "1s".parse().unwrap(), 4).unwrap();

@@ -84,6 +84,7 @@ fn one_person_spends_no_more_than_was_promised() {
             limits: Some(limits),
             share,
             has_ids: false,
+            ..Rules::default()
         };
         let plan = Plan::prefix_sum(STEPS as u64)
             .budget(Budget::new(EPSILON, DELTA).unwrap())

@@ -122,7 +122,7 @@ impl Exact {
         }
         // Rounding the inputs lets a contribution move each of its lanes by one unit more than
         // declared. Decayed totals are finer.
-        let moved = spec.shape.moved(spec.keys_per_step) as f64;
+        let moved = spec.shape.moved(spec.lanes_per_step()) as f64;
         let rounded_inputs = match spec.workload {
             Workload::Decay { .. } => 1.0,
             // In magnitudes, the units of all lanes add up.
@@ -201,7 +201,7 @@ impl ExactRequest<'_> {
         let steps = self.spec.participation.bounded(self.factorization.horizon()) as f64;
         match self.spec.shape {
             Shape::Scalar => 1.0,
-            _ => 2.0 * self.spec.keys_per_step as f64 * steps,
+            _ => 2.0 * self.spec.lanes_per_step() as f64 * steps,
         }
     }
 }

@@ -92,6 +92,10 @@ impl PlanSpec {
         if self.contribution.is_vector() && !matches!(self.shape, Shape::Vector { .. }) {
             return Err(Error::bad("contribution", "a range of numbers", self.contribution));
         }
+        if self.contribution.keys() > 1 && !self.shape.is_keyed() {
+            let expected = "a range of numbers that are not split, without keys to split them between";
+            return Err(Error::bad("contribution", expected, self.contribution));
+        }
         Ok(())
     }
 
@@ -240,8 +244,9 @@ impl<'a> Planner<'a> {
     /// The number of lanes whose roundings of one unit have the norm of what rounding can move. In
     /// magnitudes, which Laplace noise covers, the units of several keys add up.
     fn rounded_lanes(&self, noise: NoiseKind) -> usize {
-        let moved = self.shape.moved(self.spec.keys_per_step);
-        let adds_up = noise == NoiseKind::Laplace && self.spec.keys_per_step > 1;
+        let lanes = self.spec.lanes_per_step();
+        let moved = self.shape.moved(lanes);
+        let adds_up = noise == NoiseKind::Laplace && lanes > 1;
         if adds_up { moved.saturating_mul(moved) } else { moved }
     }
 

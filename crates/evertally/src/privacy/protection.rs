@@ -18,6 +18,14 @@
 //!   contributions to different keys are in orthogonal coordinates and add nothing. So ‖u − v‖² ≤
 //!   ‖u‖² + ‖v‖² and the norm is at most √2·M·Δ_k.
 //!
+//! **A value that is split between keys** ([`Contribution::split_between`]) moves the input no further
+//! than a whole one. Let its parts v_j have one sign and add up to v, a value of the range. Pick key j
+//! with probability v_j/v and add all of v to it: this is a whole contribution, and its mean is the
+//! split one. Do so for every step of a person, and of the contribution that is replaced. The change
+//! x − x' is then the mean of changes of whole contributions, and a norm of a mean is at most the mean
+//! of the norms: ‖R(x − x')‖ is within the same bound. The same holds in ℓ1, for Laplace noise. Only
+//! the number of lanes that a contribution touches is larger, which the bounds on rounding count.
+//!
 //! The noise is calibrated to [`replace_factor`]·M·Δ_k. The caller, or a bounding stage before the
 //! counter, must ensure that contributions stay within the bounds declared here.
 
@@ -171,13 +179,14 @@ pub struct Contribution {
     lo: f64,
     hi: f64,
     is_vector: bool,
+    keys: usize,
 }
 
 impl Contribution {
     /// A number in [0, 1]: counting.
     #[must_use]
     pub fn unit() -> Self {
-        Self { lo: 0.0, hi: 1.0, is_vector: false }
+        Self { lo: 0.0, hi: 1.0, is_vector: false, keys: 1 }
     }
 
     /// A number in [`lo`, `hi`].
@@ -194,7 +203,29 @@ impl Contribution {
         if lo == 0.0 && hi == 0.0 {
             return Err(Error::bad("range", "wider than zero alone", format!("[{lo}, {hi}]")));
         }
-        Ok(Self { lo, hi, is_vector: false })
+        Ok(Self { lo, hi, is_vector: false, keys: 1 })
+    }
+
+    /// The same range for a number that may be split between this many keys. Its parts must all be at
+    /// least zero, or all at most zero, and their sum must be in the range. This needs no more noise.
+    ///
+    /// ```
+    /// use evertally::privacy::Contribution;
+    /// let split = Contribution::range(0.0, 100.0)?.split_between(2)?;
+    /// assert_eq!(split.to_string(), "a value in [0, 100], split between at most 2 keys");
+    /// # Ok::<(), evertally::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `BadParameter` for no key, and for a vector.
+    pub fn split_between(self, keys: usize) -> Result<Self> {
+        if keys == 0 {
+            return Err(Error::bad("keys of a contribution", "at least 1", keys));
+        }
+        if self.is_vector {
+            return Err(Error::bad("contribution", "a range of numbers to be split between keys", self));
+        }
+        Ok(Self { keys, ..self })
     }
 
     /// A vector of ℓ2 norm at most `bound`.
@@ -203,7 +234,7 @@ impl Contribution {
     /// `BadParameter` unless the bound is positive and finite.
     pub fn norm(bound: f64) -> Result<Self> {
         if bound > 0.0 && bound.is_finite() {
-            Ok(Self { lo: -bound, hi: bound, is_vector: true })
+            Ok(Self { lo: -bound, hi: bound, is_vector: true, keys: 1 })
         } else {
             Err(Error::bad("norm", "positive and finite", bound))
         }
@@ -219,6 +250,12 @@ impl Contribution {
     #[must_use]
     pub fn hi(&self) -> f64 {
         self.hi
+    }
+
+    /// The most keys between which a number may be split.
+    #[must_use]
+    pub fn keys(&self) -> usize {
+        self.keys
     }
 
     /// Whether a contribution is a vector.
@@ -252,7 +289,8 @@ impl fmt::Display for Contribution {
         if self.is_vector {
             write!(f, "a vector of norm at most {}", self.hi)
         } else {
-            write!(f, "a value in [{}, {}]", self.lo, self.hi)
+            write!(f, "a value in [{}, {}]", self.lo, self.hi)?;
+            if self.keys > 1 { write!(f, ", split between at most {} keys", self.keys) } else { Ok(()) }
         }
     }
 }
@@ -265,15 +303,19 @@ impl FromStr for Contribution {
         if let Some(Ok(bound)) = text.strip_prefix("a vector of norm at most ").map(str::parse) {
             return Self::norm(bound);
         }
-        let ends = || {
-            let (lo, hi) = text.strip_prefix("a value in [")?.strip_suffix(']')?.split_once(", ")?;
-            Some((lo.parse().ok()?, hi.parse().ok()?))
+        let (range, keys) = match text.split_once(", split between at most ") {
+            Some((range, keys)) => (range, keys.strip_suffix(" keys").and_then(|keys| keys.parse().ok())),
+            None => (text, Some(1)),
         };
-        let (lo, hi) = ends().ok_or_else(|| {
+        let ends = || {
+            let (lo, hi) = range.strip_prefix("a value in [")?.strip_suffix(']')?.split_once(", ")?;
+            Some((lo.parse().ok()?, hi.parse().ok()?, keys?))
+        };
+        let (lo, hi, keys) = ends().ok_or_else(|| {
             let expected = "a value in [LO, HI], or a vector of norm at most C";
             Error::bad("contribution", expected, format!("{text:?}"))
         })?;
-        Self::range(lo, hi)
+        Self::range(lo, hi)?.split_between(keys)
     }
 }
 
@@ -370,6 +412,64 @@ mod tests {
         assert!(Contribution::norm(-1.0).is_err());
         assert_eq!(Contribution::range(-3.0, -1.0).unwrap().magnitude(), 3.0);
         assert_eq!(Contribution::norm(2.5).unwrap().to_string(), "a vector of norm at most 2.5");
+        assert!(Contribution::unit().split_between(0).is_err());
+        assert!(Contribution::norm(1.0).unwrap().split_between(2).is_err());
+        for text in ["a value in [0, 2]", "a value in [-1, 2.5], split between at most 3 keys"] {
+            assert_eq!(text.parse::<Contribution>().unwrap().to_string(), text);
+        }
+        for text in
+            ["a value in [0, 2], split between at most 0 keys", "a value in [0, 2], split between at most"]
+        {
+            assert!(text.parse::<Contribution>().is_err());
+        }
+    }
+
+    /// The argument for split values, by brute force: with any factor R, any two split contributions
+    /// in any steps are no further apart than some two whole ones.
+    #[test]
+    fn splitting_moves_no_further() {
+        const STEPS: usize = 4;
+        const KEYS: usize = 3;
+        let mut seed = 1_u64;
+        let mut random = || {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (seed >> 11) as f64 / (1_u64 << 53) as f64
+        };
+        // The change in each step: the value of the first, which is taken away, and of the second.
+        let norms = |r: &[[f64; STEPS]; STEPS], change: &[[f64; KEYS]; STEPS]| {
+            let (mut square, mut sum) = (0.0, 0.0);
+            for row in r {
+                for key in 0..KEYS {
+                    let moved: f64 = row.iter().zip(change).map(|(r, step)| r * step[key]).sum();
+                    square += moved * moved;
+                    sum += moved.abs();
+                }
+            }
+            (square.sqrt(), sum)
+        };
+        for _ in 0..300 {
+            let r: [[f64; STEPS]; STEPS] = std::array::from_fn(|_| std::array::from_fn(|_| random() - 0.3));
+            let value: [f64; STEPS] = std::array::from_fn(|_| 5.0 * random());
+            let split: [[f64; KEYS]; STEPS] = std::array::from_fn(|step| {
+                let parts: [f64; KEYS] = std::array::from_fn(|_| random());
+                let all: f64 = parts.iter().sum();
+                // The second half of the steps is of the contribution that is replaced.
+                let sign = if step % 2 == 0 { 1.0 } else { -1.0 };
+                parts.map(|part| sign * value[step] * part / all)
+            });
+            let mut largest = (0.0_f64, 0.0_f64);
+            for choice in 0..KEYS.pow(STEPS as u32) {
+                let whole = std::array::from_fn(|step| {
+                    let key = choice / KEYS.pow(step as u32) % KEYS;
+                    let sign = if step % 2 == 0 { 1.0 } else { -1.0 };
+                    std::array::from_fn(|at| if at == key { sign * value[step] } else { 0.0 })
+                });
+                let (square, sum) = norms(&r, &whole);
+                largest = (largest.0.max(square), largest.1.max(sum));
+            }
+            let (square, sum) = norms(&r, &split);
+            assert!(square <= largest.0 * (1.0 + 1e-12) && sum <= largest.1 * (1.0 + 1e-12));
+        }
     }
 
     #[test]

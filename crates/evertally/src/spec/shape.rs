@@ -49,12 +49,12 @@ impl Shape {
 
     /// The number of values of a step that one contribution may change, if it counts for this many
     /// keys. The contribution that it replaces may have counted for others.
-    pub(crate) fn moved(&self, keys_per_step: u64) -> usize {
-        let moved = usize::try_from(keys_per_step).unwrap_or(usize::MAX).saturating_mul(2);
+    pub(crate) fn moved(&self, keys: u64) -> usize {
+        let moved = usize::try_from(keys).unwrap_or(usize::MAX).saturating_mul(2);
         match self {
             Self::Scalar => 1,
             Self::Vector { dimension } => *dimension,
-            Self::Keyed { keys } => moved.min(keys.len().max(2)),
+            Self::Keyed { keys: declared } => moved.min(declared.len().max(2)),
             Self::OpenKeys => moved,
         }
     }

@@ -10,7 +10,7 @@ use evertally_stream::{Error as StreamError, Event, Outcome};
 /// Refuses an input whose keys, persons or ids are in a column that cannot hold names. The types of
 /// columns are public, so this is decided before a row is read.
 pub(super) fn check_name_columns(task: &Task<'_>, reader: &dyn RowReader) -> Result<()> {
-    let others = [&task.args.time, &task.args.value].into_iter().flatten().count();
+    let others = [task.args.time.as_ref(), task.value_column()].into_iter().flatten().count();
     let names =
         [("--group-by", &task.args.group_by), ("--person", &task.args.person), ("--id", &task.args.id)];
     let given = names.into_iter().filter_map(|(option, column)| Some((option, column.as_ref()?)));
@@ -76,7 +76,7 @@ impl<'a> EventRow<'a> {
         if let (Some(column), Some(cell)) = (&task.args.time, cells.next()) {
             event.time = cell.as_time(&task.times).ok_or_else(|| bad_time(task, &place(column), cell))?;
         }
-        if let Some(column) = &task.args.value {
+        if let Some(column) = task.value_column() {
             let cell = cells.next();
             let value = cell.as_ref().and_then(|cell| cell.as_value());
             event.value = Some(value.ok_or_else(|| {
@@ -100,7 +100,7 @@ impl<'a> EventRow<'a> {
     fn refused(&self, error: &StreamError) -> CliError {
         let task = self.task;
         let is_outside = matches!(error, StreamError::OutsideRange { .. });
-        let place = self.place(if is_outside { task.args.time.as_ref() } else { task.args.value.as_ref() });
+        let place = self.place(if is_outside { task.args.time.as_ref() } else { task.value_column() });
         let Some(buckets) = task.buckets().filter(|_| is_outside) else {
             return CliError::BadRow(format!("{place}: {error}"));
         };

@@ -178,7 +178,7 @@ fn bulk_roles(task: &Task<'_>) -> Option<Roles> {
     if has_others || task.args.time.is_none() {
         return None;
     }
-    let value = task.args.value.as_ref().map(|_| 1);
+    let value = task.value_column().map(|_| 1);
     let key = task.args.group_by.as_ref().map(|_| if value.is_some() { 2 } else { 1 });
     Some(Roles { time: 0, value, key })
 }

@@ -9,6 +9,7 @@ mod events;
 mod feed;
 mod filter;
 mod finish;
+mod groups;
 mod inputs;
 mod live;
 mod options;
@@ -21,8 +22,9 @@ mod tests;
 mod truth;
 
 pub(crate) use filter::Filter;
+pub(crate) use groups::{key_set, keys_by_line};
 pub(crate) use options::CountArgs;
-pub(crate) use task::{key_set, keys_by_line, parse_clamp};
+pub(crate) use task::parse_clamp;
 
 use crate::error::{CliError, Result};
 use crate::mechanism::Prepared;
@@ -62,8 +64,10 @@ pub(crate) fn run(args: &CountArgs) -> Result<()> {
         charge.check(task.spec.budget.budget()?, key.tag())?;
     }
     // Bad parameters are refused before anything is read, unless they depend on what is read.
-    let prepare =
-        |horizon| Prepared::new(&task.spec_for(horizon), task.post_processing.clone(), task.intervals());
+    let prepare = |horizon| {
+        let (spec, post) = (task.spec_for(horizon), task.post_processing.clone());
+        Prepared::new(&spec, post, task.intervals()).map(|prepared| prepared.of_means(task.mean))
+    };
     let planned = task.horizon().map(prepare).transpose()?;
     manners::advise(task.spec.budget.budget()?, None);
     if task.counts_first_values_unasked() {

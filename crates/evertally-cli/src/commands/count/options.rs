@@ -26,6 +26,18 @@ Examples:
       --person person --per-person-sum 0,100 --max-steps 4 --min-gap 7 \\
       --epsilon 1 --delta 1e-6
 
+  Mean spending per visit and region, each day, with count and sum:
+    evertally count visits.csv --time time --every 1d \
+      --from 2026-01-05 --horizon 56 --mean amount --clamp 0,100 \
+      --group-by region --groups north,south,east,west,harbour \
+      --epsilon 1 --delta 1e-6
+
+  Visits per 100,000 people. regions.csv has the columns region and
+  population:
+    evertally count visits.csv --time time --every 1d \
+      --from 2026-01-05 --horizon 56 --group-by region \
+      --groups regions.csv --per population --epsilon 1 --delta 1e-6
+
   One count per row, 365 rows, released as they arrive:
     tail -f counts.csv | evertally count - --value cases \\
       --horizon 365 --follow --epsilon 1 --delta 1e-6
@@ -153,8 +165,16 @@ pub(crate) struct CountArgs {
 
     /// The column to sum. With --time it needs --clamp or --per-person-sum. Without --time it holds
     /// one count per step
-    #[arg(long, value_name = "COLUMN", help_heading = "What counts")]
+    #[arg(long, value_name = "COLUMN", group = "valued", help_heading = "What counts")]
     pub(super) value: Option<String>,
+    /// The column whose mean to release, with the count and the sum behind it. Needs --time and --clamp
+    ///
+    /// One budget pays for all three. Two totals are released at once: how far the values of all events
+    /// are above LO, and how far below HI. They need no more noise than one sum. The interval of a mean
+    /// is that of Fieller, which holds for any number of events. Where the count cannot be told from
+    /// zero, the mean is empty and its interval is LO to HI.
+    #[arg(long, value_name = "COLUMN", group = "valued", help_heading = "What counts")]
+    pub(super) mean: Option<String>,
     /// Clamp every value to this range before it is counted. If rows are steps, the noise covers
     /// any change of one row within the range
     ///
@@ -164,7 +184,7 @@ pub(crate) struct CountArgs {
     #[arg(
         long,
         value_name = "LO,HI",
-        requires = "value",
+        requires = "valued",
         allow_hyphen_values = true,
         help_heading = "What counts"
     )]
@@ -176,7 +196,8 @@ pub(crate) struct CountArgs {
     /// count as `other`
     ///
     /// They must be declared, because which groups occur in the data is private. More groups do not
-    /// add noise to each other.
+    /// add noise to each other. A file may also be a CSV table with several columns, if one of them is
+    /// named as in --group-by: then its cells are the groups.
     #[arg(
         long,
         alias = "keys",
@@ -185,6 +206,18 @@ pub(crate) struct CountArgs {
         help_heading = "What counts"
     )]
     pub(super) groups: Option<String>,
+    /// A column of the --groups table with the public size of each group: releases a rate beside each
+    /// total
+    ///
+    /// A rate is the total of a group, divided by its number in this column, times --per-unit: with
+    /// --per population, cases per 100,000 people. The numbers must be public. They do not change the
+    /// noise or cost budget. They are the same for all steps. `other` has no rate unless it is in the
+    /// table.
+    #[arg(long, value_name = "COLUMN", requires = "groups", help_heading = "What counts")]
+    pub(super) per: Option<String>,
+    /// What a rate is for [default: 100000]
+    #[arg(long, value_name = "NUMBER", requires = "per", value_parser = parse_per_unit, help_heading = "What counts")]
+    pub(super) per_unit: Option<f64>,
     /// The column with the person of each event. Protects whole persons instead of single events
     #[arg(long, value_name = "COLUMN", requires_all = ["time", "max_steps"], help_heading = "What counts")]
     pub(super) person: Option<String>,
@@ -285,6 +318,11 @@ pub(crate) struct CountArgs {
     pub(super) covariance: CovarianceArgs,
     #[command(flatten)]
     pub(super) force: ForceArgs,
+}
+
+fn parse_per_unit(text: &str) -> std::result::Result<f64, String> {
+    let number = text.parse().ok().filter(|number: &f64| *number > 0.0 && number.is_finite());
+    number.ok_or_else(|| "expected a number above zero, such as 100000".to_owned())
 }
 
 /// A day of the week.

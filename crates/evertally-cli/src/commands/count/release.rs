@@ -8,16 +8,16 @@ use super::truth::TruthNotPrivate;
 use crate::budget_file::{BudgetReceipt, Charge};
 use crate::commands::shared::delta_in_words;
 use crate::error::{CliError, Result};
-use crate::mechanism::{Prepared, Running};
+use crate::mechanism::{PeriodSum, Prepared, Running};
 use crate::noise_key::{EachStep, Key, Payment, Watch};
 use crate::output::{
-    self, Destination, Estimate, Existing, Header, OutputFormat, Period, ReleaseWriter, ReleasedRow, Shape,
-    Start as RowStart,
+    self, Destination, Existing, Header, Measured, Measures, OutputFormat, Period, ReleaseWriter,
+    ReleasedRow, Shape, Start as RowStart,
 };
-use crate::plot::{EstimateChart, Point, Thinned};
+use crate::plot::{EstimateChart, Point, Thinned, grouped};
 use crate::progress::Progress;
-use evertally::Workload;
-use evertally_stream::{Buckets, ClosedStep, KeySet, Share, Zone};
+use evertally::{Shape as PlanShape, Workload};
+use evertally_stream::{Buckets, ClosedStep, Share, Zone};
 use std::path::{Path, PathBuf};
 
 /// The maximum number of steps that are released at a time. A long silence closes very many.
@@ -106,24 +106,32 @@ impl<'a> Releaser<'a> {
                 timed: task.buckets().is_some(),
                 keyed: task.keys.is_some(),
                 periods: task.reporting.is_some(),
+                measures: match (&task.mean, &task.rates) {
+                    (Some(_), _) => Measures::Means,
+                    (None, Some(_)) => Measures::Rates,
+                    (None, None) => Measures::Totals,
+                },
             },
             path,
             existing: start.existing,
         };
-        // A mean over a cap that is never reached would say nothing.
-        let rmse = (!prepared.plan.is_unbounded()).then(|| prepared.plan.accuracy().rmse);
+        let rmse = prepared.rmse();
         let wants_covariance = task.args.covariance.path()?.is_some();
         let covariance = wants_covariance.then(|| prepared.plan.covariance()).transpose()?;
-        let width = task.keys.as_ref().map_or(1, |keys| keys.names().len());
+        let width = task.width();
         let (key, watch) = start.key.watched(&prepared.plan.noise_name())?;
+        let watch = match prepared.plan.shape() {
+            PlanShape::Keyed { keys } => watch.for_keys(keys),
+            _ => watch,
+        };
         Ok(Self {
             task,
             mechanism: prepared.plan.mechanism().to_string(),
             running: prepared.start(key, task.divisions())?,
-            watch: watch.for_keys(task.keys.as_ref()),
+            watch,
             output: Output::Waiting(Box::new(waiting)),
             curves: vec![Thinned::default(); width],
-            truth: start.truth_not_private.then(|| TruthNotPrivate::new(task.spec.workload, width)),
+            truth: start.truth_not_private.then(|| TruthNotPrivate::new(task)),
             released: Released { steps: 0, rmse, last_error: None, covariance },
         })
     }
@@ -162,49 +170,54 @@ impl<'a> Releaser<'a> {
     }
 
     fn release_one(&mut self, closed: &ClosedStep) -> Result<()> {
-        let estimates = self.running.step(&closed.totals)?;
+        let rows = rated(self.task, self.running.step(&closed.totals)?);
         let truths = self.truth.as_mut().map(|truth| truth.step(&closed.totals));
         let start = self.task.buckets().map(|buckets| buckets.start_of(closed.step));
         let shown = start.map(|start| self.task.show_time(start)).unwrap_or_default();
-        let names = self.task.keys.as_ref().map(KeySet::names);
+        let names = self.task.group_names();
+        let sums = self.running.period_sums();
+        let sums: Vec<_> =
+            sums.into_iter().map(|sum| PeriodSum { rows: rated(self.task, sum.rows), ..sum }).collect();
         let Output::Writing(writer) = &mut self.output else {
             return Err(CliError::Failure("a step was released before its output was started".to_owned()));
         };
         self.released.steps += 1;
-        self.released.last_error = estimates.first().map(|estimate| estimate.standard_error);
-        for (index, (estimate, curve)) in estimates.iter().zip(&mut self.curves).enumerate() {
+        self.released.last_error = rows.first().map(Measured::standard_error);
+        for (index, (row, curve)) in rows.iter().zip(&mut self.curves).enumerate() {
+            let Some((value, lower, upper)) = row.drawn() else { continue };
             curve.push(Point {
                 x: start.map_or(closed.step as f64, |start| start as f64),
-                estimate: *estimate,
-                truth_not_private: truths.and_then(|truths| truths.get(index)).copied(),
+                value,
+                lower,
+                upper,
+                truth_not_private: truths.as_ref().and_then(|truths| truths.get(index).copied().flatten()),
             });
         }
-        let mut write = |start: Option<(i64, &str)>, period: Option<Period<'_>>, estimates: &[Estimate]| {
-            estimates.iter().enumerate().try_for_each(|(index, estimate)| {
+        let mut write = |start: Option<(i64, &str)>, period: Option<Period<'_>>, rows: &[Measured]| {
+            rows.iter().enumerate().try_for_each(|(index, measured)| {
                 writer.write(&ReleasedRow {
                     period,
                     step: closed.step,
                     start: start.map(|(micros, text)| RowStart { micros, text }),
                     key: names.and_then(|names| names.get(index)).map(String::as_str),
-                    estimate: *estimate,
+                    measured: *measured,
                 })
             })
         };
         let start = start.map(|start| (start, shown.as_str()));
-        let Some(reporting) = &self.task.reporting else { return write(start, None, &estimates) };
-        let sums = self.running.period_sums();
+        let Some(reporting) = &self.task.reporting else { return write(start, None, &rows) };
         let mut division = 0;
         for kind in &reporting.kinds {
             let name = kind.name.as_str();
             if kind.division.is_none() {
-                write(start, Some(Period { kind: name, first: 0 }), &estimates)?;
+                write(start, Some(Period { kind: name, first: 0 }), &rows)?;
                 continue;
             }
             if let Some(sum) = sums.iter().find(|sum| sum.division == division) {
                 let micros = self.task.buckets().map(|buckets| buckets.start_of(sum.first));
                 let shown = micros.map(|micros| self.task.show_time(micros)).unwrap_or_default();
                 let start = micros.map(|micros| (micros, shown.as_str()));
-                write(start, Some(Period { kind: name, first: sum.first }), &sum.estimates)?;
+                write(start, Some(Period { kind: name, first: sum.first }), &sum.rows)?;
             }
             division += 1;
         }
@@ -249,18 +262,33 @@ impl<'a> Releaser<'a> {
             _ => None,
         };
         let task = self.task;
-        let names = task.keys.as_ref().map(KeySet::names);
+        let names = task.group_names();
         let panel = |(index, curve): (usize, &Thinned<Point>)| {
             (names.and_then(|names| names.get(index)).cloned(), curve.points())
         };
+        // A group without a denominator has no curve.
+        let is_drawn =
+            |(_, points): &(Option<String>, Vec<Point>)| task.rates.is_none() || !points.is_empty();
         let chart = EstimateChart {
             title: title(task),
             subtitle: subtitle(task, &self.mechanism),
             times: task.buckets().map(|_| task.times.zone().cloned().unwrap_or(Zone::utc())),
-            panels: self.curves.iter().enumerate().map(panel).collect(),
+            shows_zero: task.mean.is_none(),
+            panels: self.curves.iter().enumerate().map(panel).filter(is_drawn).collect(),
         };
         Ok((table, chart, self.released))
     }
+}
+
+/// The same rows with rates beside their totals, if groups have denominators.
+fn rated(task: &Task<'_>, mut rows: Vec<Measured>) -> Vec<Measured> {
+    let Some(rates) = &task.rates else { return rows };
+    for (group, row) in rows.iter_mut().enumerate() {
+        if let Measured::Total(total) = *row {
+            *row = Measured::Rate(total, rates.rate(group, &total));
+        }
+    }
+    rows
 }
 
 /// The facts that the command line adds to the header.
@@ -296,6 +324,11 @@ fn describe(task: &Task<'_>, horizon: u64, header: &mut Header) {
     if let Some(clamp) = task.clamp {
         header.record("clamp", format!("{},{}", clamp.lo(), clamp.hi()));
     }
+    if let (Some(column), Some(clamp)) = (&task.args.mean, task.clamp) {
+        let [lo, hi] = clamp.ends().map(evertally_stream::Amount::to_f64);
+        let totals = "from two totals: the distances of its values";
+        header.record("mean", format!("of {column}, {totals} from {lo} and from {hi}"));
+    }
     if task.is_unbounded() {
         header.record("horizon", format!("unbounded, by a cap of {horizon} steps"));
     } else {
@@ -328,9 +361,14 @@ fn describe(task: &Task<'_>, horizon: u64, header: &mut Header) {
         Steps::Rows(Some(_)) => header.record("steps", "one row each, their number declared"),
         Steps::Rows(None) => header.record("steps", "one row each, their number taken as public"),
     }
-    if let (Some(column), Some(keys)) = (&task.args.group_by, &task.keys) {
+    if let (Some(column), Some(names)) = (&task.args.group_by, task.group_names()) {
         header.record("key_column", column.clone());
-        header.record("keys", keys.names().to_vec());
+        header.record("keys", names.to_vec());
+    }
+    if let Some(rates) = &task.rates {
+        let (unit, column) = (rates.unit, &rates.column);
+        header.record("per", format!("rates are totals times {unit}, divided by the {column} of their key"));
+        header.record("denominators", rates.denominators.clone());
     }
     if let Some(reporting) = &task.reporting {
         header.record("report", reporting.names());
@@ -348,7 +386,8 @@ fn describe(task: &Task<'_>, horizon: u64, header: &mut Header) {
         (post.names().join(","), interval)
     };
     header.record("post_processing", applied);
-    header.record("interval", interval);
+    let of_means = "; of means by Fieller's method, and empty means where the count cannot be told from zero";
+    header.record("interval", if task.mean.is_some() { interval + of_means } else { interval });
 }
 
 /// What one unit may change in one step.
@@ -359,6 +398,9 @@ fn contribution_in_words(task: &Task<'_>) -> String {
         (None, _) if task.share == Share::default() => "1".to_owned(),
         (_, 0.0) if task.share.max_keys() > 1 => format!("sums over groups of at most {magnitude} in total"),
         _ if task.share.max_keys() > 1 => format!("sums over groups of norm at most {magnitude}"),
+        _ if range.keys() > 1 => {
+            format!("{},{}, split between {} totals", range.lo(), range.hi(), range.keys())
+        }
         _ => format!("{},{}", range.lo(), range.hi()),
     }
 }
@@ -377,18 +419,20 @@ fn unit_in_words(task: &Task<'_>) -> &'static str {
 }
 
 fn title(task: &Task<'_>) -> String {
-    let what = match task.spec.workload {
-        Workload::PrefixSum => "Private running total",
-        Workload::SlidingWindow { .. } => "Private sliding-window total",
-        _ => "Private decayed total",
+    let over = match task.spec.workload {
+        Workload::PrefixSum => "running",
+        Workload::SlidingWindow { .. } => "sliding-window",
+        _ => "decayed",
     };
-    let of = match (&task.args.value, Path::new(&task.source).file_stem().and_then(|stem| stem.to_str())) {
+    let what = if task.mean.is_some() { "mean" } else { "total" };
+    let of = match (task.value_column(), Path::new(&task.source).file_stem().and_then(|stem| stem.to_str())) {
         (Some(value), Some(source)) => format!(" of {value} in {source}"),
         (None, Some(source)) => format!(" of {source}"),
         (_, None) => String::new(),
     };
     let by = task.args.group_by.as_ref().map(|key| format!(" by {key}")).unwrap_or_default();
-    format!("{what}{of}{by}")
+    let per = task.rates.as_ref().map(|rates| format!(", per {} {}", grouped(rates.unit, 6), rates.column));
+    format!("Private {over} {what}{of}{by}{}", per.unwrap_or_default())
 }
 
 fn subtitle(task: &Task<'_>, mechanism: &str) -> String {

@@ -85,6 +85,11 @@ const ENDS_TOO_LATE: &str = "--horizon: expected a range that ends before the ye
 
 /// The declared number of rows, if rows are steps.
 fn rows(args: &CountArgs) -> Result<Option<u64>> {
+    if args.mean.is_some() {
+        return Err(CliError::bad(
+            "--mean needs --time COLUMN: it is the mean over events, and without times each row is a step",
+        ));
+    }
     if args.value.is_none() {
         return Err(CliError::bad(
             "expected --time COLUMN (rows are events) or --value COLUMN (rows are steps)",

@@ -25,18 +25,17 @@ pub(super) struct Released {
 
 /// One line about a finished run.
 pub(super) fn summary(task: &Task<'_>, released: &Released) -> String {
-    let groups = match (&task.keys, &task.args.group_by) {
-        (Some(keys), Some(column)) => {
-            format!(" × {} values of {column}", grouped(keys.names().len() as f64, 0))
-        }
+    let groups = match (task.group_names(), &task.args.group_by) {
+        (Some(names), Some(column)) => format!(" × {} values of {column}", grouped(names.len() as f64, 0)),
         _ => String::new(),
     };
     let stream = if task.is_unbounded() { " of an unbounded stream" } else { "" };
     let (epsilon, delta) = task.budget();
     let budget = format!("ε = {epsilon} and δ = {} per {}", delta_in_words(delta), task.unit());
+    let of = if task.mean.is_some() { " of counts" } else { "" };
     let error = match (released.rmse, released.last_error) {
-        (Some(rmse), _) => format!(", typical error ± {}", error_in_words(rmse)),
-        (None, Some(last)) => format!(", error ± {} at the last step", error_in_words(last)),
+        (Some(rmse), _) => format!(", typical error{of} ± {}", error_in_words(rmse)),
+        (None, Some(last)) => format!(", error{of} ± {} at the last step", error_in_words(last)),
         (None, None) => String::new(),
     };
     let steps = steps_in_words(task, released.steps);

@@ -1,22 +1,21 @@
 //! The options, parsed and checked, with nothing left to decide.
 
 use super::filter::Filter;
+use super::groups::{Groups, Per, Rates};
 use super::options::{CountArgs, Unnamed};
 use super::schedule::{self, Steps};
 use crate::budget_file::{EVENT, PERSON};
 use crate::commands::report::Reporting;
 use crate::commands::shared::{participation, plan_spec};
 use crate::error::{CliError, Result, shown};
-use crate::input::BYTE_ORDER_MARK;
 use crate::mechanism::Intervals;
-use evertally::post::PostProcess;
+use evertally::post::{BoundedMean, PostProcess};
 use evertally::{Contribution, Division, Horizon, Participation, PlanSpec, Shape, Workload};
 use evertally_stream::time::{self, TimeReader};
 use evertally_stream::{
-    BucketLength, Buckets, Clamp, Closing, Columns, Definition, KeySet, OTHER, Precedence, Reading, Rules,
-    Share, StepLength, Zone,
+    BucketLength, Buckets, Clamp, Closing, Columns, Definition, KeySet, Precedence, Reading, Rules, Share,
+    StepLength, Zone,
 };
-use std::path::Path;
 
 /// The default limit on the table of totals, in bytes.
 const DEFAULT_MEMORY_LIMIT: u64 = 4 << 30;
@@ -36,6 +35,10 @@ pub(super) struct Task<'a> {
     pub(super) unnamed: Option<Unnamed>,
     pub(super) clamp: Option<Clamp>,
     pub(super) keys: Option<KeySet>,
+    /// How totals become rates, if they do.
+    pub(super) rates: Option<Rates>,
+    /// The range of the values whose mean is released, if it is.
+    pub(super) mean: Option<BoundedMean>,
     /// Which rows count, if not all do.
     pub(super) filter: Option<Filter>,
     /// The choices of the plan. See [`Task::horizon`] for rows whose number was not declared.
@@ -55,12 +58,15 @@ impl<'a> Task<'a> {
         let steps = schedule::steps_of(args, &times)?;
         let timed = matches!(steps, Steps::Buckets(_));
         let clamp = args.clamp.as_deref().map(parse_clamp).transpose()?;
-        let keys = args.groups.as_deref().map(declared_keys).transpose()?;
-        let share = share(args, keys.as_ref())?;
+        let groups = declared_groups(args)?;
+        let share = share(args, groups.as_ref().map(|groups| &groups.keys))?;
         if timed && args.value.is_some() && clamp.is_none() && share.sum().is_none() {
             return Err(CliError::bad(
                 "--value with --time needs --clamp LO,HI (or --per-person-sum): one event's value must be bounded",
             ));
+        }
+        if args.mean.is_some() {
+            check_mean(args)?;
         }
         let participation = participation(args.max_steps, args.min_gap)?;
         if timed && participation.is_some() && args.person.is_none() {
@@ -95,7 +101,9 @@ impl<'a> Task<'a> {
             lag: args.lag.as_deref().map(parse_lag).transpose()?,
             unnamed: args.person.as_ref().map(|_| args.unnamed.unwrap_or(Unnamed::Drop)),
             clamp,
-            keys,
+            keys: groups.as_ref().map(|groups| groups.keys.clone()),
+            rates: groups.and_then(|groups| groups.rates),
+            mean: clamp.filter(|_| args.mean.is_some()).map(range_of_mean).transpose()?,
             filter: args.inputs.filter()?,
             spec,
             bounds_persons: participation.is_some(),
@@ -116,8 +124,8 @@ impl<'a> Task<'a> {
         task.reporting = resolved;
         task.spec.contribution = task.contribution()?;
         task.spec.keys_per_step = task.share.keys();
-        if let Some(keys) = &task.keys {
-            task.spec.shape = Shape::Keyed { keys: keys.names().to_vec() };
+        if let Some(keys) = task.names_of_totals() {
+            task.spec.shape = Shape::Keyed { keys };
         }
         task.spec.definition = task.definition().encode();
         Ok(task)
@@ -128,13 +136,42 @@ impl<'a> Task<'a> {
     pub(super) fn intervals(&self) -> Intervals {
         let never_negative = match self.share.sum().or(self.clamp) {
             Some(clamp) => clamp.lo() >= 0.0,
-            None => self.args.value.is_none(),
+            None => self.value_column().is_none(),
         };
         Intervals {
             non_negative: self.args.non_negative && never_negative,
             simultaneous: self.args.simultaneous,
             divisions: self.divisions().len(),
         }
+    }
+
+    /// The column with values, if events have values.
+    pub(super) fn value_column(&self) -> Option<&'a String> {
+        self.args.value.as_ref().or(self.args.mean.as_ref())
+    }
+
+    /// The groups, by name.
+    pub(super) fn group_names(&self) -> Option<&[String]> {
+        self.keys.as_ref().map(KeySet::names)
+    }
+
+    /// The number of rows of a step.
+    pub(super) fn width(&self) -> usize {
+        self.group_names().map_or(1, <[String]>::len)
+    }
+
+    /// The names of the totals of a step, in order, unless there is only one. A mean has two of each
+    /// group ([`Rules::is_mean`]).
+    pub(super) fn names_of_totals(&self) -> Option<Vec<String>> {
+        if self.mean.is_none() {
+            return self.group_names().map(<[String]>::to_vec);
+        }
+        let of_group =
+            |group: &str| ["above the low end", "below the high end"].map(|end| format!("{group}{end}"));
+        Some(match self.group_names() {
+            None => of_group("").into(),
+            Some(groups) => groups.iter().flat_map(|group| of_group(&format!("{group}, "))).collect(),
+        })
     }
 
     /// How the steps are divided into the periods of the report.
@@ -210,6 +247,10 @@ impl<'a> Task<'a> {
         }
         let Some(clamp) = self.clamp else { return Ok(Contribution::default()) };
         let (lo, hi) = (clamp.lo(), clamp.hi());
+        if self.mean.is_some() {
+            // The distances of a value from the two ends add up to the width.
+            return Ok(Contribution::range(0.0, clamp.width())?.split_between(2)?);
+        }
         Ok(match self.steps {
             Steps::Rows(_) if lo < 0.0 && hi > 0.0 => Contribution::range(lo - hi, hi - lo)?,
             _ => Contribution::range(lo, hi)?,
@@ -235,7 +276,7 @@ impl<'a> Task<'a> {
         Definition {
             columns: Columns {
                 time: self.args.time.as_deref(),
-                value: self.args.value.as_deref(),
+                value: self.value_column().map(String::as_str),
                 key: self.args.group_by.as_deref(),
                 person: self.args.person.as_deref(),
                 id: self.args.id.as_deref(),
@@ -252,6 +293,7 @@ impl<'a> Task<'a> {
                 (None, false) => Closing::AtTheEnd,
             },
             clamp: self.clamp,
+            is_mean: self.mean.is_some(),
             bound: self.enforced_bound().map(|bound| (bound.max_steps(), bound.min_gap())),
             share: self.share,
             precedence: Precedence::Time,
@@ -266,9 +308,10 @@ impl<'a> Task<'a> {
 
     /// The columns to read. Their order is known to [`super::events`] alone.
     pub(super) fn columns(&self) -> Vec<String> {
-        let CountArgs { time, value, group_by, person, id, .. } = self.args;
+        let CountArgs { time, group_by, person, id, .. } = self.args;
         let filtered = self.filter.iter().flat_map(Filter::columns);
-        [time, value, group_by, person, id].into_iter().flatten().chain(filtered).cloned().collect()
+        let given = [time.as_ref(), self.value_column(), group_by.as_ref(), person.as_ref(), id.as_ref()];
+        given.into_iter().flatten().chain(filtered).cloned().collect()
     }
 
     /// The rules under which an event counts.
@@ -276,6 +319,7 @@ impl<'a> Task<'a> {
         Rules {
             keys: self.keys.clone(),
             clamp: self.clamp,
+            is_mean: self.mean.is_some(),
             limits: self.enforced_bound(),
             share: self.share,
             has_ids: self.args.id.is_some(),
@@ -302,6 +346,44 @@ fn share(args: &CountArgs, keys: Option<&KeySet>) -> Result<Share> {
     }
     let declared = keys.map_or(1, |keys| keys.names().len() as u64);
     Ok(Share::new(max_events, groups.min(declared), sum)?)
+}
+
+/// Refuses what a mean does not have.
+fn check_mean(args: &CountArgs) -> Result<()> {
+    const ONE_EVENT: &str = "a mean is over events, of which each person has one per step";
+    if args.clamp.is_none() {
+        return Err(CliError::bad("--mean needs --clamp LO,HI: one event's value must be bounded"));
+    }
+    let refused = [
+        (args.round, "--round", "a mean is not an integer; --grid rounds the totals behind it"),
+        (args.non_negative, "--non-negative", "a mean lies within --clamp already"),
+        (args.monotone, "--monotone", "a mean can fall"),
+        (args.per.is_some(), "--per", "a mean does not grow with the size of its group"),
+        (args.per_person_sum.is_some(), "--per-person-sum", ONE_EVENT),
+        (args.per_person_events.is_some_and(|events| events > 1), "--per-person-events", ONE_EVENT),
+        (args.groups_per_person.is_some_and(|groups| groups > 1), "--groups-per-person", ONE_EVENT),
+        (args.covariance.path()?.is_some(), "--covariance", "its errors are those of totals"),
+    ];
+    match refused.into_iter().find(|(is_given, ..)| *is_given) {
+        Some((_, option, reason)) => {
+            Err(CliError::bad(format!("{option} cannot be used with --mean: {reason}")))
+        }
+        None => Ok(()),
+    }
+}
+
+/// The range of the values that a clamp leaves: its ends are on the grid of amounts.
+fn range_of_mean(clamp: Clamp) -> Result<BoundedMean> {
+    let [lo, hi] = clamp.ends();
+    Ok(BoundedMean::new(lo.to_f64(), hi.to_f64())?)
+}
+
+fn declared_groups(args: &CountArgs) -> Result<Option<Groups>> {
+    const PER_UNIT: f64 = 1e5;
+    let unit = args.per_unit.unwrap_or(PER_UNIT);
+    let per = args.per.as_deref().map(|column| Per { column, unit });
+    let (Some(text), Some(group_by)) = (&args.groups, &args.group_by) else { return Ok(None) };
+    Groups::declared(text, group_by, per.as_ref()).map(Some)
 }
 
 fn declared_horizon(steps: &Steps, given: Option<Horizon>) -> Horizon {
@@ -343,34 +425,4 @@ fn parse_range(option: &str, text: &str) -> Result<Clamp> {
         CliError::bad(format!("{option}: expected two numbers LO,HI such as 0,100, got {}", shown(text)))
     })?;
     Clamp::new(lo, hi).map_err(|error| CliError::bad(format!("{option}: {error}")))
-}
-
-/// Keys from the command line, or from a file of that name with one key per line.
-fn declared_keys(text: &str) -> Result<KeySet> {
-    let path = Path::new(text);
-    if !text.contains(',') && path.exists() && !path.is_dir() {
-        let lines = std::fs::read_to_string(path).map_err(|error| CliError::reading(path, &error))?;
-        return keys_by_line(&lines);
-    }
-    if !text.contains(',') && text.contains(['.', '/', '\\']) {
-        // A mistyped name of a file would otherwise be the only key, and every event would silently
-        // count as `other`.
-        return Err(CliError::bad(format!(
-            "--groups: {0} looks like a file and there is none of that name; as a group, write {0},{OTHER}",
-            text.escape_debug()
-        )));
-    }
-    key_set(text.split(','))
-}
-
-/// Keys from a file, one per line.
-pub(crate) fn keys_by_line(text: &str) -> Result<KeySet> {
-    let lines = text.trim_start_matches(BYTE_ORDER_MARK).lines();
-    key_set(lines.filter(|line| !line.trim().is_empty()))
-}
-
-/// Declared keys without the spaces around them.
-pub(crate) fn key_set<'a>(keys: impl Iterator<Item = &'a str>) -> Result<KeySet> {
-    let declared = keys.map(str::trim);
-    KeySet::new(declared).map_err(|error| CliError::bad(format!("--groups: {error}")))
 }

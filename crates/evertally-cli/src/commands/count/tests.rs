@@ -53,6 +53,9 @@ const OF_EVENTS: [Choices; 11] = [
         "--value n --clamp=-1,3",
         "--value n --clamp=-3,1",
         "--value m --clamp=0,1",
+        "--mean n --clamp=0,1",
+        "--mean n --clamp=-1,3",
+        "--mean m --clamp=0,1",
     ],
     &[
         "",
@@ -183,10 +186,11 @@ fn run(file: &std::path::Path, typed: &Typed) -> Option<(evertally::NoiseName, C
     let start = |step: &ClosedStep| task.buckets().map(|buckets| buckets.start_of(step.step));
     let starts = steps.iter().map(start).collect();
     // The order in which keys are declared affects only the order of the output.
-    let mut order: Vec<usize> = (0..task.keys.as_ref().map_or(1, |keys| keys.names().len())).collect();
-    let keys = task.keys.as_ref().map(|keys| {
-        order.sort_by_key(|at| &keys.names()[*at]);
-        order.iter().map(|at| keys.names()[*at].clone()).collect()
+    let names = task.names_of_totals();
+    let mut order: Vec<usize> = (0..names.as_ref().map_or(1, Vec::len)).collect();
+    let keys = names.map(|names| {
+        order.sort_by_key(|at| &names[*at]);
+        order.iter().map(|at| names[*at].clone()).collect()
     });
     let sorted =
         |step: ClosedStep| ClosedStep { totals: order.iter().map(|at| step.totals[*at]).collect(), ..step };

@@ -1,24 +1,58 @@
 //! The true curve, for a plot that is not private.
 
+use super::task::Task;
 use evertally::Workload;
+use evertally::post::BoundedMean;
 use evertally_stream::Amount;
 use std::collections::VecDeque;
 
 /// What the mechanism would release without noise. It is computed only if a flag asks for it by name,
 /// and only the plot receives it.
 pub(super) struct TruthNotPrivate {
+    sums: Sums,
+    mean: Option<BoundedMean>,
+    /// What the sum of each group is multiplied by, if rates are drawn.
+    factors: Option<Vec<f64>>,
+}
+
+/// The true answer of a workload for each total.
+struct Sums {
     workload: Workload,
     sums: Vec<f64>,
     recent: VecDeque<Vec<Amount>>,
 }
 
 impl TruthNotPrivate {
-    pub(super) fn new(workload: Workload, width: usize) -> Self {
-        Self { workload, sums: vec![0.0; width], recent: VecDeque::new() }
+    pub(super) fn new(task: &Task<'_>) -> Self {
+        let factors = task.rates.as_ref().map(|rates| {
+            rates.denominators.iter().map(|denominator| rates.unit / denominator.unwrap_or(1.0)).collect()
+        });
+        Self { sums: Sums::new(task.spec.workload), mean: task.mean, factors }
     }
 
-    /// The true value of each key after this step.
-    pub(super) fn step(&mut self, totals: &[Amount]) -> &[f64] {
+    /// The true value of each group after this step. A mean without events has none.
+    pub(super) fn step(&mut self, totals: &[Amount]) -> Vec<Option<f64>> {
+        let sums = self.sums.step(totals);
+        match (&self.mean, &self.factors) {
+            (Some(mean), _) => {
+                let pairs = sums.as_chunks::<2>().0;
+                pairs.iter().map(|[above, below]| mean.of_totals(*above, *below)).collect()
+            }
+            (None, Some(factors)) => {
+                sums.iter().zip(factors).map(|(sum, factor)| Some(sum * factor)).collect()
+            }
+            (None, None) => sums.iter().copied().map(Some).collect(),
+        }
+    }
+}
+
+impl Sums {
+    fn new(workload: Workload) -> Self {
+        Self { workload, sums: Vec::new(), recent: VecDeque::new() }
+    }
+
+    fn step(&mut self, totals: &[Amount]) -> &[f64] {
+        self.sums.resize(totals.len(), 0.0);
         let kept = if let Workload::Decay { factor } = self.workload { factor } else { 1.0 };
         for (sum, total) in self.sums.iter_mut().zip(totals) {
             *sum = kept * *sum + total.to_f64();
@@ -40,7 +74,7 @@ mod tests {
     use super::*;
 
     fn after(workload: Workload) -> Vec<f64> {
-        let mut truth = TruthNotPrivate::new(workload, 1);
+        let mut truth = Sums::new(workload);
         [1.0, 2.0, 4.0, 8.0].map(|total| truth.step(&[Amount::nearest(total).unwrap()])[0]).to_vec()
     }
 

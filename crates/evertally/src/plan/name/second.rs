@@ -30,8 +30,10 @@ fn fields(plan: &Plan) -> Fields {
     fields.put(4, plan.neighbours().name_value());
     fields.put(5, plan.participation().name_value());
     let contribution = plan.contribution();
-    let range = Value::new().code(contribution.is_vector().into());
-    fields.put(6, range.real(contribution.lo()).real(contribution.hi()));
+    let is_split = contribution.keys() > 1;
+    let range = Value::new().code(if is_split { 2 } else { contribution.is_vector().into() });
+    let range = range.real(contribution.lo()).real(contribution.hi());
+    fields.put(6, if is_split { range.integer(contribution.keys() as u64) } else { range });
     fields.put(7, Value::new().code(objective(plan.objective())));
     fields.put(8, mechanism(plan));
     fields.put(9, arithmetic(plan));

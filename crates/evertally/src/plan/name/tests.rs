@@ -17,6 +17,7 @@ fn built(builder: &PlanBuilder) -> Plan {
 fn plans() -> Vec<Plan> {
     let tree = || builder().mechanism(Mechanism::Binary);
     let keys = |keys: &[&str]| builder().keys(keys.iter().copied());
+    let split = |keys| Contribution::unit().split_between(keys).unwrap();
     let vector = |norm| builder().contribution(Contribution::norm(norm).unwrap());
     let budget = |budget: Budget| Plan::prefix_sum(24).budget(budget);
     let approximate = Budget::new(0.5, 1e-6).unwrap();
@@ -37,6 +38,8 @@ fn plans() -> Vec<Plan> {
         builder().participation(Participation::at_most(2, 3).unwrap()),
         builder().contribution(Contribution::range(0.0, 2.0).unwrap()),
         builder().contribution(Contribution::range(-3.0, 1.0).unwrap()),
+        builder().keys(["a", "b"]).contribution(split(2)),
+        builder().keys(["a", "b"]).contribution(split(3)),
         builder().contribution(Contribution::range(-1.0, 3.0).unwrap()),
         builder().objective(Objective::Worst),
         tree(),
@@ -129,6 +132,12 @@ fn version_2_is_frozen() {
     name.extend([32, 1, 0, 0, 0, 0, 0, 0, 0, 1, 33, 1, 0, 0, 0, 0, 0, 0, 0, 2]);
     assert_eq!(plan.stream_label(Purpose::Integer, Layout::Keys), name);
     assert_eq!(keys_digest(&["a"])[..8], KEYS_A);
+    // A value that is split between two keys.
+    let split = Contribution::unit().split_between(2).unwrap();
+    let plan = built(&builder().mechanism(Mechanism::Binary).keys(["a"]).contribution(split));
+    let (lo, hi) = (0.0_f64.to_le_bytes(), 1.0_f64.to_le_bytes());
+    let field = [&[6], &25_u64.to_le_bytes()[..], &[2], &lo, &hi, &2_u64.to_le_bytes()].concat();
+    assert!(plan.noise_name().as_bytes().windows(field.len()).any(|bytes| bytes == field));
 }
 
 const KEYS_A: [u8; 8] = [142, 137, 230, 56, 66, 89, 207, 225];
