@@ -26,12 +26,13 @@ const PACKAGES: [&str; 5] = [
 ];
 
 /// The pages whose console blocks are run.
-const TUTORIALS: [&str; 11] = [
+const TUTORIALS: [&str; 12] = [
     "README.md",
     "docs/index.md",
     "docs/first-count.md",
     "docs/persons.md",
     "docs/periods.md",
+    "docs/files.md",
     "docs/going-on.md",
     "docs/service.md",
     "docs/learning.md",
