@@ -26,13 +26,14 @@ const PACKAGES: [&str; 5] = [
 ];
 
 /// The pages whose console blocks are run.
-const TUTORIALS: [&str; 12] = [
+const TUTORIALS: [&str; 13] = [
     "README.md",
     "docs/index.md",
     "docs/first-count.md",
     "docs/persons.md",
     "docs/periods.md",
     "docs/means.md",
+    "docs/files.md",
     "docs/going-on.md",
     "docs/service.md",
     "docs/learning.md",

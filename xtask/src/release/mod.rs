@@ -87,7 +87,7 @@ fn build_for(target: &Target, python: &Path) -> Result<PathBuf, String> {
     heading(&format!("The wheel for {}", target.triple));
     let wheel = wheel::build(target, &program, python)?;
     wheel::audit(target, &wheel, python)?;
-    wheel::try_out(target, &wheel, python)?;
+    wheel::try_out(target, &wheel, &program, python)?;
     process::run(command(python).args(["-c", CHECKSUMS]).arg(&archive).arg(&wheel))?;
     for file in [&archive, &wheel] {
         let bytes = fs::metadata(file).map_err(|error| cannot("read", file, &error))?.len();

@@ -53,9 +53,10 @@ const QUICK: [Step; 5] = [
 
 /// Parts of the names of tests that take seconds, and of those that need the examples. `--quick`
 /// leaves them out.
-const SLOW: [&str; 14] = [
+const SLOW: [&str; 17] = [
     "admission::tests::deployed_gates_keep_their_promises",
     "audit::",
+    "coverage::sums_between_steps_hold_the_truth_too",
     "crash::",
     "damage::",
     "examples::",
@@ -66,7 +67,9 @@ const SLOW: [&str; 14] = [
     "lazy_lanes_are_those_of_a_machine",
     "long_streams_fall_back_to_blocks",
     "noise::statistics::",
+    "power::tests::gaussian_noise_is_found_as_often_as_stated",
     "every_filter_is_its_matrix_to_half_a_unit_and_runs_back",
+    "runs_that_count_differently_share_no_noise",
     "simulation::",
 ];
 

@@ -1,9 +1,9 @@
 //! Rows of a file that is followed, through the files that take its place.
 
-use super::source::{check_followed, open_file};
+use super::source::open_file;
 use super::tail::{NextFile, Tail, take_next};
 use super::{InputFormat, Row, RowReader, Source, text_reader};
-use crate::error::{CliError, Result};
+use crate::error::Result;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
@@ -40,7 +40,6 @@ fn reader(
     delimiter: u8,
     columns: &[String],
 ) -> Result<Box<dyn RowReader>> {
-    check_followed(&file).map_err(|error| CliError::reading(path, &error))?;
     let tail = Tail::new(path, file, NextFile::clone(next));
     text_reader(Source::growing(path, Box::new(tail)), format, delimiter, columns)
 }

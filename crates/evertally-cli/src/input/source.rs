@@ -8,7 +8,7 @@
 use crate::error::{CliError, Result, name_of};
 use flate2::read::MultiGzDecoder;
 use std::fs::File;
-use std::io::{self, Chain, Cursor, ErrorKind, Read, Seek, SeekFrom};
+use std::io::{self, Chain, Cursor, ErrorKind, Read};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -148,6 +148,11 @@ fn storage(first: &[u8]) -> Option<Storage> {
     }
 }
 
+/// Whether these first bytes may be those of text.
+pub(super) fn may_be_text(first: &[u8]) -> bool {
+    matches!(storage(first), None | Some(Storage::Plain))
+}
+
 /// Reads as many bytes as it takes to recognise the storage, and unpacks the rest.
 fn recognised(mut raw: Raw, grows: bool) -> io::Result<Box<dyn Read + Send>> {
     let mut first = Vec::new();
@@ -163,8 +168,8 @@ fn recognised(mut raw: Raw, grows: bool) -> io::Result<Box<dyn Read + Send>> {
             Err(error) => return Err(error),
         }
     };
-    if grows {
-        refuse_compressed(storage)?;
+    if grows && matches!(storage, Storage::Gzip | Storage::Zstd) {
+        return Err(bad("it is compressed, and compressed data cannot be followed"));
     }
     let whole: Whole = Cursor::new(first).chain(raw);
     Ok(match storage {
@@ -173,26 +178,6 @@ fn recognised(mut raw: Raw, grows: bool) -> io::Result<Box<dyn Read + Send>> {
         Storage::Zstd => Box::new(Unpacked { format: "zstd", bytes: ZstdDecoder::new(whole)? }),
         Storage::Utf16 => return Err(bad("it is text in UTF-16; expected UTF-8")),
     })
-}
-
-/// Refuses to follow a file that starts with compressed data. Such a file may hold no end of a line for
-/// ever, and a line is handed on when its end is there.
-pub(super) fn check_followed(mut file: &File) -> io::Result<()> {
-    if !file.metadata()?.is_file() {
-        // A pipe cannot be read twice.
-        return Ok(());
-    }
-    let mut first = Vec::new();
-    file.take(4).read_to_end(&mut first)?;
-    file.seek(SeekFrom::Start(0))?;
-    refuse_compressed(storage(&first).unwrap_or(Storage::Plain))
-}
-
-fn refuse_compressed(storage: Storage) -> io::Result<()> {
-    match storage {
-        Storage::Gzip | Storage::Zstd => Err(bad("it is compressed, and compressed data cannot be followed")),
-        Storage::Plain | Storage::Utf16 => Ok(()),
-    }
 }
 
 /// Unpacked bytes, with errors in words of ours.

@@ -1,14 +1,20 @@
 //! Bytes that are handed on in whole lines.
 
+use super::source::may_be_text;
 use zeroize::Zeroizing;
 
 /// Holds the start of a line back until its end has come, so that half a row is never read.
+///
+/// Compressed data may have no line for ever. Bytes that start as no text does are handed on at once,
+/// so that the reader can refuse them.
 #[derive(Default)]
 pub(super) struct WholeLines {
     bytes: Zeroizing<Vec<u8>>,
     taken: usize,
     /// The end of the last whole line.
     ready: usize,
+    /// Whether anything was handed on.
+    has_begun: bool,
 }
 
 impl WholeLines {
@@ -21,6 +27,9 @@ impl WholeLines {
             self.ready = self.bytes.len() + end + 1;
         }
         self.bytes.extend_from_slice(bytes);
+        if !self.has_begun && !may_be_text(&self.bytes) {
+            self.ready = self.bytes.len();
+        }
     }
 
     /// Moves bytes of whole lines to a buffer, and returns their number.
@@ -28,6 +37,7 @@ impl WholeLines {
         let count = buffer.len().min(self.ready - self.taken);
         buffer[..count].copy_from_slice(&self.bytes[self.taken..self.taken + count]);
         self.taken += count;
+        self.has_begun |= count > 0;
         count
     }
 
@@ -76,5 +86,20 @@ mod tests {
         assert_eq!(taken(&mut lines), "");
         lines.end();
         assert_eq!(taken(&mut lines), "five");
+    }
+
+    #[test]
+    fn what_is_no_text_is_not_held_back() {
+        let mut lines = WholeLines::default();
+        lines.push(b"\x1f");
+        assert_eq!(lines.take(&mut [0; 8]), 0);
+        lines.push(b"\x8b\x08");
+        assert_eq!(lines.take(&mut [0; 8]), 3);
+        // Only the first bytes decide.
+        let mut lines = WholeLines::default();
+        lines.push(b"n\n");
+        assert_eq!(lines.take(&mut [0; 8]), 2);
+        lines.push(b"\x1f\x8b");
+        assert_eq!(lines.take(&mut [0; 8]), 0);
     }
 }

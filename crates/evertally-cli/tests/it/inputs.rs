@@ -110,6 +110,10 @@ fn files_that_are_cut_short_release_nothing() {
         assert_eq!(place.files(), [name]);
     }
     count("in.csv.gz", gzip_followed(), "--follow").refused(&["cannot be followed"]);
+    // Without the end of a line, the run waited for one.
+    for start in [&b"\x1f\x8b\x08\0\0\0"[..], b"\x28\xb5\x2f\xfd\0"] {
+        count("in.csv", start, "--follow").refused(&["cannot be followed"]);
+    }
     count("in.parquet.gz", "", "").refused(&["compressed inside"]);
     count("in.csv", b"\xff\xfet\0i\0", "").refused(&["UTF-16"]);
     count("in.jsonl", "{}", "--delimiter ;").refused(&["--delimiter"]);
