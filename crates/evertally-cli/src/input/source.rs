@@ -165,7 +165,7 @@ fn recognised(mut raw: Raw, grows: bool) -> io::Result<Box<dyn Read + Send>> {
         }
     };
     if grows {
-        refuse_compressed(storage)?;
+        refuse_to_follow(storage)?;
     }
     let whole: Whole = Cursor::new(first).chain(raw);
     Ok(match storage {
@@ -177,7 +177,7 @@ fn recognised(mut raw: Raw, grows: bool) -> io::Result<Box<dyn Read + Send>> {
     })
 }
 
-/// Refuses to follow a file that starts with compressed data. Such a file may hold no end of a line for
+/// Refuses to follow a file that starts with compressed data or is Arrow. Such a file may hold no end of a line for
 /// ever, and a line is handed on when its end is there.
 pub(super) fn check_followed(mut file: &File) -> io::Result<()> {
     if !file.metadata()?.is_file() {
@@ -185,14 +185,15 @@ pub(super) fn check_followed(mut file: &File) -> io::Result<()> {
         return Ok(());
     }
     let mut first = Vec::new();
-    file.take(4).read_to_end(&mut first)?;
+    file.take(8).read_to_end(&mut first)?;
     file.seek(SeekFrom::Start(0))?;
-    refuse_compressed(storage(&first).unwrap_or(Storage::Plain))
+    refuse_to_follow(storage(&first).unwrap_or(Storage::Plain))
 }
 
-fn refuse_compressed(storage: Storage) -> io::Result<()> {
+fn refuse_to_follow(storage: Storage) -> io::Result<()> {
     match storage {
         Storage::Gzip | Storage::Zstd => Err(bad("it is compressed, and compressed data cannot be followed")),
+        Storage::Arrow => Err(bad("it is not text but Arrow, which cannot be followed")),
         Storage::Plain | Storage::Utf16 => Ok(()),
     }
 }
