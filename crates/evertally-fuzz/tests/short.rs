@@ -125,6 +125,7 @@ short_runs!(
     csv,
     jsonl,
     parquet,
+    arrow,
     npy,
     matrix,
     certificate,

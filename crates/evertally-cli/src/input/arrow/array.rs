@@ -11,7 +11,7 @@ use super::schema::{Integer, Kind, Place};
 use crate::error::Result;
 use crate::input::Cell;
 use bytes::Bytes;
-use polars_arrow_format::ipc::{CompressionType, RecordBatchRef};
+use polars_arrow_format::ipc::{CompressionType, RecordBatchRef, planus};
 use std::io::Read;
 
 /// The bytes of a view. Texts of up to [`INLINE_BYTES`] stand in it.
@@ -139,7 +139,7 @@ impl<'a> Batch<'a> {
 
     fn views(&self, place: Place, needed: usize) -> Result<Values> {
         let views = self.buffer(place, 1, needed)?;
-        let all = self.batch.buffers().ok().flatten().map_or(0, |buffers| buffers.len());
+        let all = self.batch.buffers().ok().flatten().map_or(0, planus::Vector::len);
         let count = self.view_buffers(place.views).filter(|&count| count <= all);
         let count = count.ok_or_else(|| self.message.damaged())?;
         // What is needed of each buffer follows from the views into it.

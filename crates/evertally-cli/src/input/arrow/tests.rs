@@ -36,7 +36,7 @@ fn rows(bytes: Vec<u8>, names: &[&str]) -> Result<Vec<Vec<Cell>>> {
 
 /// The cells of a column as errors show them, with `-` for a missing one.
 fn texts(bytes: Vec<u8>, name: &str) -> Vec<String> {
-    let show = |cells: &Vec<Cell>| cells[0].as_shown().map_or("-".to_owned(), |text| text.into_owned());
+    let show = |cells: &Vec<Cell>| cells[0].as_shown().map_or("-".to_owned(), std::borrow::Cow::into_owned);
     rows(bytes, &[name]).unwrap().iter().map(show).collect()
 }
 
@@ -220,7 +220,7 @@ proptest! {
         prop_assert_eq!(rows.len(), events.len());
         for (cells, (time, amount, text)) in rows.iter().zip(events) {
             prop_assert!(matches!(cells[0], Cell::LocalTime(micros) if micros == time * 1_000));
-            prop_assert_eq!(cells[1].as_shown().map(|text| text.into_owned()), amount.map(|n| n.to_string()));
+            prop_assert_eq!(cells[1].as_shown().map(std::borrow::Cow::into_owned), amount.map(|n| n.to_string()));
             let name = text.as_deref().map(str::trim).filter(|text| !text.is_empty());
             for cell in &cells[2..5] {
                 prop_assert!(cell.as_name().as_deref() == name);
