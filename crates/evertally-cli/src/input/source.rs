@@ -177,8 +177,8 @@ fn recognised(mut raw: Raw, grows: bool) -> io::Result<Box<dyn Read + Send>> {
     })
 }
 
-/// Refuses to follow a file that starts with compressed data or is Arrow. Such a file may hold no end of a line for
-/// ever, and a line is handed on when its end is there.
+/// Refuses to follow a file that starts with compressed data or is Arrow. Such a file may hold no end of a
+/// line for ever, and a line is handed on when its end is there.
 pub(super) fn check_followed(mut file: &File) -> io::Result<()> {
     if !file.metadata()?.is_file() {
         // A pipe cannot be read twice.
