@@ -36,13 +36,49 @@ def forms(rows: list[dict], directory: str, name: str) -> list[str]:
             with open(path, "wb") as file:
                 file.write(gzip.compress(data) if packed else data)
             paths.append(path)
+    return [*paths, *typed_forms(rows, directory, name)]
+
+
+def typed_forms(rows: list[dict], directory: str, name: str) -> list[str]:
+    """Writes the rows as Parquet and Arrow, with polars and with pyarrow, in every compression that both formats have."""
     try:
         import polars as pl
+        import pyarrow as pa
+        from pyarrow import feather, ipc, parquet
     except ImportError:
-        return paths
-    path = os.path.join(directory, f"{name}.parquet")
-    pl.DataFrame(rows, infer_schema_length=None).write_parquet(path)
-    return [*paths, path]
+        return []
+    frame = pl.DataFrame(rows, infer_schema_length=None)
+    # Keys are categories, and their dictionaries are compressed as well.
+    keys = [column for column in ("weather", "Origin") if column in frame.columns]
+    frame = frame.with_columns(pl.col(keys).cast(pl.Categorical))
+    table = pa.Table.from_pylist(rows)
+    paths = []
+
+    def write(ending: str, writer) -> None:
+        path = os.path.join(directory, f"{name}-{len(paths)}.{ending}")
+        writer(path)
+        paths.append(path)
+
+    for codec in ("snappy", "gzip", "zstd", "lz4", "brotli"):
+        write("parquet", lambda path: frame.write_parquet(path, compression=codec))
+        write("parquet", lambda path: parquet.write_table(table, path, compression=codec))
+    for codec in ("uncompressed", "lz4", "zstd"):
+        write("arrow", lambda path: frame.write_ipc(path, compression=codec))
+        write("arrows", lambda path: frame.write_ipc_stream(path, compression=codec))
+        write("feather", lambda path: feather.write_feather(table, path, compression=codec, chunksize=100))
+        options = ipc.IpcWriteOptions(compression=None if codec == "uncompressed" else codec, emit_dictionary_deltas=True)
+
+        def stream(path: str) -> None:
+            coded = table
+            for key in keys:
+                at = table.schema.get_field_index(key)
+                coded = coded.set_column(at, key, table[key].dictionary_encode())
+            with ipc.new_stream(path, coded.schema, options=options) as writer:
+                for batch in coded.to_batches(max_chunksize=70):
+                    writer.write_batch(batch)
+
+        write("arrows", stream)
+    return paths
 
 
 def releases(program: str, key: str, path: str, options: list[str]) -> str:

@@ -17,7 +17,7 @@ pub(crate) fn sdp() -> Outcome {
 }
 
 /// The packages with the data sets, and with a writer of Parquet.
-const DATASETS: [&str; 2] = ["vega_datasets==0.9.0", "polars==2.1.0"];
+const DATASETS: [&str; 3] = ["vega_datasets==0.9.0", "polars==2.1.0", "pyarrow==26.0.1"];
 
 /// Counts data sets that a package ships, as CSV, TSV, JSON and Parquet, and compares the releases.
 pub(crate) fn datasets() -> Outcome {

@@ -74,8 +74,7 @@ fn totals(reader: &mut dyn RowReader, columns: &[String], in_bulk: bool) -> Resu
     let (mut row, mut count) = (Row::for_columns(columns), 0);
     loop {
         let roles = Roles { time: 0, value: Some(1), key: Some(2) };
-        let mut bulk =
-            Bulk { roles, times: &times, gather: &mut gather, drops_outside: false, has_dropped: false };
+        let mut bulk = Bulk::new(roles, &times, &mut gather, false);
         while in_bulk && reader.add_in_bulk(&mut bulk)? {}
         if !reader.read(&mut row)? || count == MAX_ROWS {
             return Ok(gather.finish()?.flat_map(|step| step.totals).collect());

@@ -1,4 +1,5 @@
-//! Writes the seeds of all targets to `fuzz/seeds`: a few small inputs each, most of them valid.
+//! Writes the seeds of all targets to `fuzz/seeds`: a few small inputs each, most of them valid. Those of
+//! `arrow`, and Parquet with brotli, were written by pyarrow.
 
 use std::error::Error;
 use std::fs;

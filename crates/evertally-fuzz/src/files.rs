@@ -20,6 +20,24 @@ const TYPED: [&str; 14] = [
     "raw", "single", "short",
 ];
 
+/// Columns of the Arrow seeds: every way in which values are stored.
+const STORED: [&str; 14] = [
+    "seconds",
+    "nanos",
+    "midnight",
+    "clock",
+    "money",
+    "wide",
+    "single",
+    "flag",
+    "large",
+    "view",
+    "kind",
+    "tags",
+    "user.name.first",
+    "last",
+];
+
 fn check<T>(outcome: fuzz::Outcome<T>) {
     if let Err(message) = outcome {
         check_line(&message);
@@ -49,6 +67,15 @@ pub fn parquet(bytes: &[u8]) {
     fuzz::counted(InputFormat::Parquet, ["seconds", "short", "unsigned"], bytes);
     for column in TYPED {
         check(fuzz::rows(InputFormat::Parquet, &[column], bytes));
+    }
+}
+
+/// Reads an Arrow file or stream, column by column.
+pub fn arrow(bytes: &[u8]) {
+    check(fuzz::rows(InputFormat::Arrow, &[], bytes));
+    fuzz::counted(InputFormat::Arrow, ["micros", "small", "region"], bytes);
+    for column in STORED {
+        check(fuzz::rows(InputFormat::Arrow, &[column], bytes));
     }
 }
 

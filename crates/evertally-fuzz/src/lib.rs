@@ -20,7 +20,7 @@
 //! | `noise` | `noise`: the noise alone |
 //! | `states` | `states`: modified saved states |
 //! | `names` | `names`: the names of mechanisms, workloads and other choices |
-//! | `files` | `csv`, `jsonl`, `parquet`, `npy`, `matrix`, `certificate`, `ledger`, `training` |
+//! | `files` | `csv`, `jsonl`, `parquet`, `arrow`, `npy`, `matrix`, `certificate`, `ledger`, `training` |
 //! | `options` | `options`, `command_line` |
 
 pub mod choices;
@@ -33,7 +33,7 @@ mod plans;
 mod states;
 mod steps;
 
-pub use files::{certificate, csv, jsonl, ledger, matrix, npy, parquet, training};
+pub use files::{arrow, certificate, csv, jsonl, ledger, matrix, npy, parquet, training};
 pub use names::names;
 pub use noise::noise;
 pub use open::open_keys;
@@ -45,7 +45,7 @@ pub use steps::steps;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets. Each has a file in `fuzz/targets` and a folder in `fuzz/seeds`.
-pub const TARGETS: [Target; 15] = [
+pub const TARGETS: [Target; 16] = [
     ("names", names),
     ("states", states),
     ("steps", steps),
@@ -54,6 +54,7 @@ pub const TARGETS: [Target; 15] = [
     ("csv", csv),
     ("jsonl", jsonl),
     ("parquet", parquet),
+    ("arrow", arrow),
     ("npy", npy),
     ("matrix", matrix),
     ("certificate", certificate),

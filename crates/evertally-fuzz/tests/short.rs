@@ -16,7 +16,7 @@ const SEED: u64 = 20_260_105;
 fn inputs(target: &str) -> usize {
     match target {
         "steps" | "states" | "open_keys" | "noise" => 1500,
-        "certificate" | "parquet" => 1000,
+        "certificate" | "parquet" | "arrow" => 1000,
         "command_line" => 200,
         _ => 4000,
     }
@@ -125,6 +125,7 @@ short_runs!(
     csv,
     jsonl,
     parquet,
+    arrow,
     npy,
     matrix,
     certificate,

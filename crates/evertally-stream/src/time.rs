@@ -89,25 +89,56 @@ pub(crate) fn micros_of(time: Timestamp) -> Option<i64> {
 
 /// `YYYY-MM-DDTHH:MM:SS[.digits]Z` and nothing else.
 fn usual(text: &[u8]) -> Option<i64> {
-    let (head, tail) = text.split_at_checked(19)?;
-    let marks = [head[4], head[7], head[10], head[13], head[16]];
-    if marks != *b"--T::" {
-        return None;
-    }
-    let number = |from: usize, to: usize| {
-        head[from..to]
-            .iter()
-            .try_fold(0_i64, |sum, byte| byte.is_ascii_digit().then(|| sum * 10 + i64::from(byte - b'0')))
-    };
-    let (year, month, day) = (number(0, 4)?, number(5, 7)?, number(8, 10)?);
-    let (hour, minute, second) = (number(11, 13)?, number(14, 16)?, number(17, 19)?);
+    const DATE: Form = Form::new(*b"0000-00-");
+    const CLOCK: Form = Form::new(*b"00T00:00");
+    let (date, rest) = text.split_first_chunk()?;
+    let (clock, rest) = rest.split_first_chunk()?;
+    let &[b':', tens, ones, ref tail @ ..] = rest else { return None };
+    let (date, clock) = (DATE.pairs(*date)?, CLOCK.pairs(*clock)?);
+    let pair = |pairs: u64, at: u32| i64::from((pairs >> (8 * at)) as u8);
+    let [year, month, day] = [pair(date, 0) * 100 + pair(date, 2), pair(date, 5), pair(clock, 0)];
+    let [hour, minute] = [pair(clock, 3), pair(clock, 6)];
+    let second = i64::from(tens) * 10 + i64::from(ones) - i64::from(b'0') * 11;
+    let are_digits = tens.is_ascii_digit() && ones.is_ascii_digit();
     // The last year ends a few hours early, as far as the library is concerned.
     let is_time = year < 9999 && (1..=12).contains(&month) && hour < 24 && minute < 60 && second < 60;
-    if !is_time || day < 1 || day > days_in(year, month) {
+    if !are_digits || !is_time || day < 1 || day > days_in(year, month) {
         return None;
     }
     let seconds = days_before(year, month, day) * 86_400 + hour * 3_600 + minute * 60 + second;
     Some(seconds * MICROS_PER_SECOND + fraction(tail)?)
+}
+
+/// Where digits (0) and marks are in eight bytes. All eight are looked at together, because every event of
+/// a file may have a time.
+struct Form {
+    marks: u64,
+    /// What brings a byte to 128 or more if it is too large: more than 9 for a digit, and 0 for a mark.
+    limits: u64,
+}
+
+impl Form {
+    const fn new(form: [u8; 8]) -> Self {
+        let (mut limits, mut at) = ([0x7f; 8], 0);
+        while at < form.len() {
+            if form[at] == b'0' {
+                limits[at] = 0x7f - 9;
+            }
+            at += 1;
+        }
+        Self { marks: u64::from_le_bytes(form), limits: u64::from_le_bytes(limits) }
+    }
+
+    /// The numbers of two digits, each in the byte of its first digit. `None` for any other text.
+    #[inline]
+    fn pairs(&self, text: [u8; 8]) -> Option<u64> {
+        const HIGH: u64 = u64::from_ne_bytes([0x80; 8]);
+        // Digits become 0 to 9, and marks become 0.
+        let digits = u64::from_le_bytes(text) ^ self.marks;
+        let is_none = (digits | ((digits & !HIGH) + self.limits)) & HIGH != 0;
+        // No byte grows past 99, so none spills into its neighbour.
+        (!is_none).then(|| digits * 10 + (digits >> 8))
+    }
 }
 
 /// Microseconds of `Z` or `.digitsZ`, of which there are at most nine.

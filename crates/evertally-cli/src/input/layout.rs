@@ -1,7 +1,10 @@
 //! How an input is written: its format, and what is between values.
 
+use super::arrow::MAGIC;
 use crate::error::{CliError, Result, name_of, shown};
 use clap::ValueEnum;
+use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 
 /// The formats that are read. Text may be compressed with gzip or zstd.
@@ -17,6 +20,8 @@ pub enum InputFormat {
     Json,
     /// Apache Parquet
     Parquet,
+    /// Apache Arrow: a file (Feather) or a stream
+    Arrow,
 }
 
 /// What the user says about the layout of an input.
@@ -36,7 +41,8 @@ impl From<Option<InputFormat>> for Layout {
 
 impl Layout {
     /// The format of a file: the given one, or the one of its ending. An ending of a compression
-    /// stands behind it. Standard input is CSV by default.
+    /// stands behind it. A file with another ending may say by itself what it is. Standard input is CSV by
+    /// default.
     pub(super) fn format_of(self, path: &Path) -> Result<InputFormat> {
         if let Some(format) = self.format {
             return Ok(format);
@@ -53,15 +59,20 @@ impl Layout {
             Some("tsv" | "tab") => Ok(InputFormat::Tsv),
             Some("jsonl" | "ndjson") => Ok(InputFormat::Jsonl),
             Some("json") => Ok(InputFormat::Json),
-            Some("parquet" | "pq") if packed => Err(CliError::bad(format!(
-                "{}: Parquet is compressed inside already; unpack the file first",
-                name_of(path)
-            ))),
+            Some("parquet" | "pq" | "arrow" | "feather" | "ipc" | "arrows") if packed => {
+                Err(CliError::bad(format!(
+                    "{}: Parquet and Arrow are compressed inside; unpack the file first",
+                    name_of(path)
+                )))
+            }
             Some("parquet" | "pq") => Ok(InputFormat::Parquet),
-            _ => Err(CliError::bad(format!(
-                "the format of {} cannot be recognised from its name: expected .csv, .tsv, .jsonl, .json or .parquet, perhaps with .gz or .zst, or --input-format",
-                name_of(path)
-            ))),
+            Some("arrow" | "feather" | "ipc" | "arrows") => Ok(InputFormat::Arrow),
+            _ => format_by_content(path).ok_or_else(|| {
+                CliError::bad(format!(
+                    "the format of {} cannot be recognised from its name: expected .csv, .tsv, .jsonl, .json, .parquet or .arrow, perhaps with .gz or .zst for text, or --input-format",
+                    name_of(path)
+                ))
+            }),
         }
     }
 
@@ -74,6 +85,18 @@ impl Layout {
             (_, None) => Ok(b','),
             (_, Some(_)) => Err(CliError::bad("--delimiter is for CSV: other formats have none")),
         }
+    }
+}
+
+/// The format that the first bytes of a file name. Text names none. Only a file can be read twice.
+fn format_by_content(path: &Path) -> Option<InputFormat> {
+    let mut first = [0; MAGIC.len()];
+    let is_file = path.metadata().is_ok_and(|metadata| metadata.is_file());
+    File::open(path).ok().filter(|_| is_file)?.read_exact(&mut first).ok()?;
+    match &first {
+        first if first == MAGIC => Some(InputFormat::Arrow),
+        [b'P', b'A', b'R', b'1', ..] => Some(InputFormat::Parquet),
+        _ => None,
     }
 }
 
@@ -102,7 +125,10 @@ mod tests {
             ("a.jsonl.zstd", Some(InputFormat::Jsonl)),
             ("a.json", Some(InputFormat::Json)),
             ("a.pq", Some(InputFormat::Parquet)),
+            ("a.feather", Some(InputFormat::Arrow)),
+            ("a.ARROWS", Some(InputFormat::Arrow)),
             ("a.parquet.gz", None),
+            ("a.arrow.zst", None),
             ("a.gz", None),
             ("a.txt", None),
         ] {

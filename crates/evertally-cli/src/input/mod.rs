@@ -1,4 +1,4 @@
-//! Readers: rows of named columns from CSV, JSON or Parquet, from files or standard input; and arrays
+//! Readers: rows of named columns from CSV, JSON, Parquet or Arrow, from files or standard input; and arrays
 //! of numbers.
 //!
 //! A reader yields only the requested columns, one row at a time, into a buffer that is reused. It
@@ -8,6 +8,7 @@
 //! A cell is missing if it is absent, null, or a text of nothing but whitespace. Words such as `NA` are
 //! texts. What a missing cell means is decided by the role of its column (`docs/files.md`).
 
+mod arrow;
 mod bulk;
 mod cell;
 mod columns;
@@ -17,10 +18,12 @@ mod json;
 mod layout;
 mod many;
 pub(crate) mod matrix;
+mod meaning;
 pub(crate) mod npy;
 pub(crate) mod npz;
 mod parquet;
 mod piped;
+mod shared_file;
 mod source;
 mod tail;
 mod waiting;
@@ -104,13 +107,19 @@ pub(crate) fn open(
 ) -> Result<Box<dyn RowReader>> {
     let layout = layout.into();
     let format = layout.format_of(path)?;
-    if format == InputFormat::Parquet {
-        if follow {
-            return Err(CliError::bad(
-                "a Parquet file cannot be followed: it is readable only once it is complete",
-            ));
-        }
-        return Ok(Box::new(parquet::ParquetReader::open(path, columns)?));
+    let binary = match format {
+        InputFormat::Parquet => Some("a Parquet"),
+        InputFormat::Arrow => Some("an Arrow"),
+        InputFormat::Csv | InputFormat::Tsv | InputFormat::Jsonl | InputFormat::Json => None,
+    };
+    if let Some(kind) = binary.filter(|_| follow) {
+        let why = "it is readable only once it is complete";
+        return Err(CliError::bad(format!("{kind} file cannot be followed: {why}")));
+    }
+    match format {
+        InputFormat::Parquet => return Ok(Box::new(parquet::ParquetReader::open(path, columns)?)),
+        InputFormat::Arrow => return Ok(Box::new(arrow::ArrowReader::open(path, columns)?)),
+        _ => {}
     }
     let delimiter = layout.delimiter_of(format)?;
     if !follow {
@@ -132,7 +141,7 @@ fn text_reader(
     Ok(match format {
         InputFormat::Json => json::open(source, columns)?,
         InputFormat::Jsonl => Box::new(json::JsonLinesReader::new(json::buffered(source), columns)),
-        InputFormat::Csv | InputFormat::Tsv | InputFormat::Parquet => {
+        InputFormat::Csv | InputFormat::Tsv | InputFormat::Parquet | InputFormat::Arrow => {
             Box::new(csv::CsvReader::open(source, delimiter, columns)?)
         }
     })
@@ -149,6 +158,7 @@ pub(crate) fn column_names(path: &Path, layout: impl Into<Layout>) -> Result<Opt
             csv::names(Source::open(path)?, layout.delimiter_of(format)?).map(Some)
         }
         InputFormat::Parquet => parquet::ParquetReader::names(path).map(Some),
+        InputFormat::Arrow => arrow::ArrowReader::names(path).map(Some),
         InputFormat::Json | InputFormat::Jsonl => Ok(None),
     }
 }
@@ -158,6 +168,7 @@ pub(crate) fn held(bytes: Vec<u8>, format: InputFormat, columns: &[String]) -> R
     let name = "memory";
     match format {
         InputFormat::Parquet => Ok(Box::new(parquet::ParquetReader::held(name, bytes, columns)?)),
+        InputFormat::Arrow => Ok(Box::new(arrow::ArrowReader::held(name, bytes, columns)?)),
         _ => {
             let delimiter = Layout::default().delimiter_of(format)?;
             text_reader(Source::held(name, bytes), format, delimiter, columns)

@@ -116,16 +116,20 @@ enum Storage {
     Gzip,
     Zstd,
     Utf16,
+    Arrow,
 }
 
 /// The storage that these first bytes stand for; `None` if more of them are needed.
 fn storage(first: &[u8]) -> Option<Storage> {
     // A frame of zstd that holds no data starts with 0x50 to 0x5f.
-    const STARTS: [(&[u8], Storage); 4] = [
+    const STARTS: [(&[u8], Storage); 6] = [
         (&[0x1f, 0x8b], Storage::Gzip),
         (&[0x28, 0xb5, 0x2f, 0xfd], Storage::Zstd),
         (&[0xff, 0xfe], Storage::Utf16),
         (&[0xfe, 0xff], Storage::Utf16),
+        // A file, and a stream. A column of CSV may be named like the former.
+        (b"ARROW1\0", Storage::Arrow),
+        (&[0xff; 4], Storage::Arrow),
     ];
     let skippable = |first: &[u8]| {
         let expected = [0x50, 0x2a, 0x4d, 0x18];
@@ -139,11 +143,8 @@ fn storage(first: &[u8]) -> Option<Storage> {
     match known {
         Some(storage) => Some(storage),
         None if first.len() >= 4 && skippable(first) => Some(Storage::Zstd),
-        None if first.len() < 4
-            && (STARTS.iter().any(|(start, _)| start.starts_with(first)) || skippable(first)) =>
-        {
-            None
-        }
+        None if STARTS.iter().any(|(start, _)| start.starts_with(first)) => None,
+        None if first.len() < 4 && skippable(first) => None,
         None => Some(Storage::Plain),
     }
 }
@@ -168,8 +169,8 @@ fn recognised(mut raw: Raw, grows: bool) -> io::Result<Box<dyn Read + Send>> {
             Err(error) => return Err(error),
         }
     };
-    if grows && matches!(storage, Storage::Gzip | Storage::Zstd) {
-        return Err(bad("it is compressed, and compressed data cannot be followed"));
+    if grows {
+        refuse_to_follow(storage)?;
     }
     let whole: Whole = Cursor::new(first).chain(raw);
     Ok(match storage {
@@ -177,7 +178,17 @@ fn recognised(mut raw: Raw, grows: bool) -> io::Result<Box<dyn Read + Send>> {
         Storage::Gzip => Box::new(Unpacked { format: "gzip", bytes: MultiGzDecoder::new(whole) }),
         Storage::Zstd => Box::new(Unpacked { format: "zstd", bytes: ZstdDecoder::new(whole)? }),
         Storage::Utf16 => return Err(bad("it is text in UTF-16; expected UTF-8")),
+        Storage::Arrow => return Err(bad("it is not text but Arrow; give --input-format arrow")),
     })
+}
+
+/// Such data hold no lines, so nobody can tell how much of them is complete.
+fn refuse_to_follow(storage: Storage) -> io::Result<()> {
+    match storage {
+        Storage::Gzip | Storage::Zstd => Err(bad("it is compressed, and compressed data cannot be followed")),
+        Storage::Arrow => Err(bad("it is not text but Arrow, which cannot be followed")),
+        Storage::Plain | Storage::Utf16 => Ok(()),
+    }
 }
 
 /// Unpacked bytes, with errors in words of ours.
@@ -247,10 +258,15 @@ mod tests {
             assert_eq!(read(packed.repeat(2)).unwrap(), text.repeat(2));
         }
         // Short inputs, and starts of the marks.
-        for bytes in [&b""[..], b"\x1f", b"(", b"(\xb5/", b"P*M", b"n"] {
+        for bytes in
+            [&b""[..], b"\x1f", b"(", b"(\xb5/", b"P*M", b"n", b"ARROW1", b"ARROW1,n\n1,2", b"\xff\xff"]
+        {
             assert_eq!(read(bytes.to_vec()).unwrap(), bytes);
         }
         assert!(read(b"\xff\xfet\0".to_vec()).is_err_and(|error| error.to_string().contains("UTF-16")));
+        for bytes in [&b"ARROW1\0\0"[..], &[0xff; 4]] {
+            assert!(read(bytes.to_vec()).is_err_and(|error| error.to_string().contains("Arrow")));
+        }
     }
 
     /// Half a file was counted once, as if nothing had happened after it.

@@ -355,3 +355,31 @@ fn memory_that_ends_is_a_clear_line_and_leaves_no_file() {
     assert!(said.len() == 1 && said[0].contains("memory") && said[0].contains("failed"), "{said:?}");
     assert_eq!(place.files(), ["in.csv"]);
 }
+
+/// Memory ended while the table was written, and a temporary file stayed.
+#[cfg(target_os = "linux")]
+#[test]
+fn memory_that_ends_anywhere_leaves_no_file() {
+    let place = Place::new();
+    let line = |number: u32| format!("2026-01-05T00:{:02}:00Z,{}\n", number % 60, number % 7);
+    place.write("in.csv", format!("time,key\n{}", (0..2000).map(line).collect::<String>()));
+    let program = env!("CARGO_BIN_EXE_evertally");
+    let keys = (0..2000).map(|key| key.to_string()).collect::<Vec<_>>().join(",");
+    let mut failed = 0;
+    for limit in (40_000..400_000).step_by(20_000) {
+        let script = format!(
+            "ulimit -v {limit}; exec {program} count in.csv {TIMED} --group-by key --groups {keys} --output out.csv"
+        );
+        let mut shell = std::process::Command::new("sh");
+        shell.current_dir(place.path("")).args(["-c", &script]).env("RUST_BACKTRACE", "0");
+        let ran = Ran::of(shell.output().unwrap());
+        if ran.code == Some(0) {
+            std::fs::remove_file(place.path("out.csv")).unwrap();
+        } else {
+            failed += 1;
+            assert!(!ran.stderr.contains("panicked"), "{limit}: {}", ran.stderr);
+        }
+        assert_eq!(place.files(), ["in.csv"], "{limit}: {}", ran.stderr);
+    }
+    assert!((1..18).contains(&failed), "{failed} runs had too little memory");
+}

@@ -2,9 +2,13 @@
 //! rows that cannot be read. All forms of the same events have the same releases.
 
 use crate::common::{Place, Ran, TIMED, assert_near, column};
+use arrow_array::types::Int8Type;
+use arrow_array::{ArrayRef, DictionaryArray, Float64Array, RecordBatch, TimestampMillisecondArray};
+use arrow_ipc::writer::{FileWriter, StreamWriter};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use std::io::Write;
+use std::sync::Arc;
 
 /// Five events with keys and values.
 const EVENTS: [(&str, &str, &str); 5] = [
@@ -41,6 +45,28 @@ fn zstd(text: &[u8]) -> Vec<u8> {
     zstd::stream::encode_all(text, 3).unwrap()
 }
 
+/// The events as Arrow, with real times and keys in a dictionary.
+fn arrow(is_stream: bool) -> Vec<u8> {
+    let time = |text: &str| text.parse::<jiff::Timestamp>().unwrap().as_millisecond();
+    let times = TimestampMillisecondArray::from_iter_values(EVENTS.iter().map(|(text, _, _)| time(text)));
+    let keys = EVENTS.iter().map(|(_, key, _)| (!key.is_empty()).then_some(*key));
+    let values: Float64Array = EVENTS.iter().map(|(_, _, amount)| amount.parse::<f64>().unwrap()).collect();
+    let batch = RecordBatch::try_from_iter([
+        ("time", Arc::new(times.with_timezone("UTC")) as ArrayRef),
+        ("region", Arc::new(keys.collect::<DictionaryArray<Int8Type>>())),
+        ("amount", Arc::new(values)),
+    ]);
+    let (batch, mut bytes) = (batch.unwrap(), Vec::new());
+    if is_stream {
+        let mut writer = StreamWriter::try_new(&mut bytes, &batch.schema()).unwrap();
+        writer.write(&batch).and_then(|()| writer.finish()).unwrap();
+    } else {
+        let mut writer = FileWriter::try_new(&mut bytes, &batch.schema()).unwrap();
+        writer.write(&batch).and_then(|()| writer.finish()).unwrap();
+    }
+    bytes
+}
+
 /// A place with a key and one file, which is counted.
 fn count(name: &str, contents: impl AsRef<[u8]>, options: &str) -> Ran {
     let place = Place::new();
@@ -67,6 +93,12 @@ fn all_forms_of_the_same_events_have_the_same_releases() {
         ("in.jsonl.zst", zstd(lines.as_bytes()), ""),
         ("in.json", lines.clone().into(), ""),
         ("in.json", format!("\u{feff} [\n{}\n]\n", objects().join(",\n")).into(), ""),
+        ("in.arrow", arrow(false), ""),
+        ("in.feather", arrow(false), ""),
+        ("in.arrows", arrow(true), ""),
+        // A file says what it is, and a stream does not.
+        ("in.dat", arrow(false), ""),
+        ("in.dat", arrow(true), "--input-format arrow"),
         ("in.json.gz", gzip(format!("[{}]", objects().join(",")).as_bytes()), ""),
     ];
     for (name, contents, options) in forms {
@@ -77,6 +109,13 @@ fn all_forms_of_the_same_events_have_the_same_releases() {
     let line = format!("count - {TIMED} --noise-key noise.key {KEYED}");
     let from_input = place.with_key().run_with_input(&line, gzip(csv.as_bytes())).ok().stdout;
     assert_eq!(from_input, by_csv);
+    for is_stream in [false, true] {
+        place.forget_uses();
+        let stream = arrow(is_stream);
+        let from_input = place.run_with_input(&format!("{line} --input-format arrow"), &stream).ok().stdout;
+        assert_eq!(from_input, by_csv);
+        place.run_with_input(&line, &stream).refused(&["--input-format arrow"]);
+    }
 }
 
 #[test]
@@ -115,6 +154,10 @@ fn files_that_are_cut_short_release_nothing() {
         count("in.csv", start, "--follow").refused(&["cannot be followed"]);
     }
     count("in.parquet.gz", "", "").refused(&["compressed inside"]);
+    count("in.feather.zst", "", "").refused(&["compressed inside"]);
+    count("in.arrow", arrow(false), "--follow").refused(&["Arrow file cannot be followed"]);
+    count("in.arrow", "", "").refused(&["empty", "Arrow"]);
+    count("in.csv", arrow(true), "").refused(&["not text but Arrow"]);
     count("in.csv", b"\xff\xfet\0i\0", "").refused(&["UTF-16"]);
     count("in.jsonl", "{}", "--delimiter ;").refused(&["--delimiter"]);
     count("in.csv", "", "--delimiter ab").refused(&["--delimiter", "one character"]);

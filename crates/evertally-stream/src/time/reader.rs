@@ -59,6 +59,13 @@ impl TimeReader {
         }
     }
 
+    /// The time of a text in a buffer. The usual form needs no check of its encoding.
+    #[must_use]
+    pub fn parse_bytes(&self, text: &[u8]) -> Option<i64> {
+        let usual = if self.format.is_none() { usual(text) } else { None };
+        usual.or_else(|| self.parse(std::str::from_utf8(text).ok()?))
+    }
+
     /// The time of an integer: Unix time, unless there is a format.
     #[must_use]
     pub fn parse_integer(&self, number: i64) -> Option<i64> {

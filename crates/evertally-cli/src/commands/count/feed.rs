@@ -201,7 +201,7 @@ impl<'a> EventRows<'a> {
     fn add_in_bulk(&mut self, roles: Roles, gather: &mut Gather, left_out: &mut LeftOut<'_>) -> Result<()> {
         let task = self.row.task();
         let drops_outside = task.args.outside == Outside::Drop;
-        let mut bulk = Bulk { roles, times: &task.times, gather, drops_outside, has_dropped: false };
+        let mut bulk = Bulk::new(roles, &task.times, gather, drops_outside);
         while self.reader.add_in_bulk(&mut bulk)? {
             self.progress.update(self.reader.fraction_read());
         }

@@ -22,6 +22,24 @@ use evertally::Matrix;
 use std::io::Write;
 use std::path::Path;
 
+/// What the releases, the table and a plot take at most, except for very many keys.
+const MEMORY_TO_FINISH: usize = 64 << 20;
+
+/// Stops before an output is opened if the system has no memory left for it (`ulimit -v`). A program whose
+/// memory ends while it writes leaves a temporary file behind.
+pub(super) fn check_memory() -> Result<()> {
+    let mut memory: Vec<u8> = Vec::new();
+    let reserved = memory.try_reserve_exact(MEMORY_TO_FINISH);
+    // Nobody uses it, and it must not be optimised away.
+    std::hint::black_box(&memory);
+    reserved.map_err(|_| {
+        let needed = MEMORY_TO_FINISH >> 20;
+        CliError::Failure(format!(
+            "less than {needed} MiB of memory are left for writing: nothing was released"
+        ))
+    })
+}
+
 /// Writes the outputs beside the table, completes all of them and gives them their names.
 pub(super) fn write_outputs(
     task: &Task<'_>,

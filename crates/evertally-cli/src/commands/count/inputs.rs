@@ -9,12 +9,12 @@ use std::path::{Path, PathBuf};
 /// The files, how they are written, and which of their rows count.
 #[derive(Debug, Args)]
 pub(crate) struct InputArgs {
-    /// The events: a .csv, .tsv, .jsonl, .json or .parquet file, or - for standard input. Text may be
-    /// compressed with gzip or zstd
+    /// The events: a .csv, .tsv, .jsonl, .json, .parquet, .arrow or .feather file, or - for standard
+    /// input. Text may be compressed with gzip or zstd
     ///
     /// Compression is recognised by content. A quoted pattern such as 'visits-*.csv' stands for all
-    /// files that match it. In JSON and Parquet, user.id is the member id of user; a dot that belongs to
-    /// a name is written \., and a column with the whole name wins.
+    /// files that match it. In JSON, Parquet and Arrow, user.id is the member id of user; a dot that
+    /// belongs to a name is written \., and a column with the whole name wins.
     pub(super) file: PathBuf,
     /// More files with the same columns. Their order does not matter with --time
     #[arg(value_name = "FILE")]

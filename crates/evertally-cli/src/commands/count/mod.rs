@@ -110,6 +110,7 @@ pub(crate) fn run(args: &CountArgs) -> Result<()> {
     } else {
         // What is paid for is written, even if a signal comes.
         let mut open = || {
+            finish::check_memory()?;
             let opened = Destination::open(args.output.as_deref(), existing)?;
             _hold = pays.then(interrupt::hold);
             interrupt::advise(finish::advice(&task));

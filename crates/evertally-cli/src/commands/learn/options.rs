@@ -39,7 +39,7 @@ docs/learning.md explains how to choose the options, and the mathematics.";
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES, allow_negative_numbers = true)]
 pub(crate) struct LearnArgs {
-    /// The rows to learn from: a .csv, .jsonl or .parquet file, or - for standard input
+    /// The rows to learn from: a .csv, .jsonl, .parquet or .arrow file, or - for standard input
     pub(super) data: PathBuf,
     /// The format of the input [default: by the name of the file]
     #[arg(long, value_name = "FORMAT")]

@@ -7,10 +7,11 @@
 //! group, to the reading by rows. Totals are integers, so the order of threads does not matter.
 //! **Cost.** One table of totals per thread, if they are small enough. Otherwise there is one thread.
 
-use super::column::{Meaning, is_decimal};
+use super::column::{is_decimal, meaning_of};
 use super::hybrid::decode;
 use super::{Bulk, Column, Group, ParquetReader, without_panic};
-use crate::input::bulk::{Taken, taken};
+use crate::input::bulk::{Pending, Taken, taken};
+use crate::input::meaning::Meaning;
 use evertally_stream::Gather;
 use evertally_stream::time::TimeReader;
 use parquet::basic::{Encoding, Type as PhysicalType};
@@ -23,7 +24,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-const ROWS_PER_BATCH: usize = 1 << 16;
+const ROWS_PER_BATCH: usize = 1 << 14;
 
 /// How many row groups are read before progress is shown.
 const GROUPS_PER_ROUND: usize = 32;
@@ -68,9 +69,14 @@ impl ParquetReader {
         let tables = MAX_TABLES / bulk.gather.table_bytes().max(1);
         let threads = cores.min(groups.len()).min(tables);
         let add = |group: &Group, into: &mut Bulk<'_>| {
-            without_panic(|| GroupReader::open(file, &columns, group, into)?.add(group.rows, into))
-                .flatten()
-                .unwrap_or_default()
+            let mut added = Added::default();
+            // If the library panics, what was added before stays added and is not read again.
+            without_panic(|| {
+                let reader = GroupReader::open(file, &columns, group, into)?;
+                reader.add(group.rows, into, &mut added);
+                Some(())
+            });
+            added
         };
         if threads <= 1 {
             return groups.iter().map(|group| add(group, bulk)).collect();
@@ -86,8 +92,12 @@ impl ParquetReader {
         };
         let finished: Vec<_> = std::thread::scope(|scope| {
             let shared = &*bulk;
-            let workers: Vec<_> =
-                (0..threads).map(|_| scope.spawn(|| work(shared.gather.zeroed(), shared))).collect();
+            let start = || {
+                let work = || work(shared.gather.zeroed(), shared);
+                std::thread::Builder::new().spawn_scoped(scope, work).ok()
+            };
+            // What no thread takes, because the system gives none, is left to the reading by rows.
+            let workers: Vec<_> = (0..threads).filter_map(|_| start()).collect();
             workers.into_iter().filter_map(|worker| worker.join().ok()).collect()
         });
         let mut added: HashMap<usize, Added> = HashMap::new();
@@ -121,7 +131,7 @@ impl GroupReader {
     fn open(file: &dyn FileReader, columns: &[Shape], group: &Group, bulk: &Bulk<'_>) -> Option<Self> {
         let group = file.get_row_group(group.index).ok()?;
         let numbers = |role: usize| {
-            Some((Numbers::open(&*group, &columns[role])?, Meaning::of(&columns[role].descriptor)))
+            Some((Numbers::open(&*group, &columns[role])?, meaning_of(&columns[role].descriptor)))
         };
         let (times, meaning) = numbers(bulk.roles.time)?;
         let values = bulk.roles.value.map(numbers);
@@ -136,8 +146,7 @@ impl GroupReader {
     }
 
     /// Adds the rows in batches, up to the first one that is unusual.
-    fn add(mut self, rows: usize, bulk: &mut Bulk<'_>) -> Option<Added> {
-        let mut added = Added::default();
+    fn add(mut self, rows: usize, bulk: &mut Bulk<'_>, added: &mut Added) {
         let mut batch = Batch::default();
         while added.rows < rows {
             let count = (rows - added.rows).min(ROWS_PER_BATCH);
@@ -145,12 +154,9 @@ impl GroupReader {
                 break;
             }
             added.has_dropped |= batch.has_dropped;
-            for (cell, amount) in batch.counted.drain(..) {
-                bulk.gather.add_to_cell(cell, amount);
-            }
             added.rows += count;
+            batch.counted.add_to(bulk.gather);
         }
-        Some(added)
     }
 
     /// Reads a batch and finds where its events count.
@@ -172,7 +178,7 @@ impl GroupReader {
         for (index, (&time, &place)) in times.iter().zip(&*places).enumerate() {
             let value = if has_values { Some(*values.get(index)?) } else { None };
             match taken(bulk.gather, bulk.drops_outside, time, place as usize, value)? {
-                Taken::Counts(cell, amount) => counted.push((cell, amount)),
+                Taken::Counts(cell, amount) => counted.push(cell, amount),
                 Taken::Outside => *has_dropped = true,
             }
         }
@@ -186,7 +192,7 @@ struct Batch {
     times: Vec<i64>,
     values: Vec<f64>,
     places: Vec<u32>,
-    counted: Vec<(usize, evertally_stream::Amount)>,
+    counted: Pending,
     has_dropped: bool,
 }
 
@@ -312,7 +318,7 @@ impl Keys {
                 at: 0,
             }));
         }
-        let column_meaning = Meaning::of(&column.descriptor);
+        let column_meaning = meaning_of(&column.descriptor);
         let column = Box::new(Numbers::open(group, column)?);
         Some(Self::Integers { column, meaning: column_meaning, known: HashMap::new() })
     }

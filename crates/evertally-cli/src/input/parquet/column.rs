@@ -3,14 +3,12 @@
 use super::{damaged, failure};
 use crate::error::{CliError, Result, shown};
 use crate::input::Cell;
-use evertally_stream::time::TimeReader;
+use crate::input::meaning::Meaning;
 use parquet::basic::{ConvertedType, LogicalType, TimeUnit, Type as PhysicalType};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use parquet::data_type::DataType;
 use parquet::errors::ParquetError;
 use parquet::schema::types::ColumnDescPtr;
-
-const MICROS_PER_DAY: i64 = 86_400_000_000;
 
 pub(super) struct Column {
     pub(super) name: String,
@@ -34,7 +32,7 @@ impl Column {
 
     pub(super) fn fill(&mut self, source: &str, count: usize) -> Result<()> {
         use ColumnReader as C;
-        let meaning = Meaning::of(&self.descriptor);
+        let meaning = meaning_of(&self.descriptor);
         let integer = |value| meaning.cell(value);
         let bytes = bytes_of(&self.descriptor);
         let cells = &mut self.cells;
@@ -111,84 +109,33 @@ fn read_batch<T: DataType>(
 }
 
 /// What the integers of a column mean.
-#[derive(Clone, Copy)]
-pub(super) enum Meaning {
-    Number,
-    Unsigned32,
-    Unsigned64,
-    Day,
-    Time {
-        multiply: i64,
-        divide: i64,
-        is_local: bool,
-    },
-    /// A time of day, which is not the time of an event.
-    Clock {
-        per_second: i64,
-    },
-    Decimal {
-        scale: i32,
-    },
-}
-
-impl Meaning {
-    pub(super) fn of(descriptor: &ColumnDescPtr) -> Self {
-        let time = |multiply, divide, is_local| Self::Time { multiply, divide, is_local };
-        match (descriptor.logical_type_ref(), descriptor.converted_type()) {
-            (Some(LogicalType::Timestamp(kind)), _) => {
-                let (multiply, divide) = match kind.unit {
-                    TimeUnit::MILLIS => (1_000, 1),
-                    TimeUnit::MICROS => (1, 1),
-                    TimeUnit::NANOS => (1, 1_000),
-                };
-                time(multiply, divide, !kind.is_adjusted_to_u_t_c)
-            }
-            (Some(LogicalType::Time(kind)), _) => Self::Clock {
-                per_second: match kind.unit {
-                    TimeUnit::MILLIS => 1_000,
-                    TimeUnit::MICROS => 1_000_000,
-                    TimeUnit::NANOS => 1_000_000_000,
-                },
+pub(super) fn meaning_of(descriptor: &ColumnDescPtr) -> Meaning {
+    let time = |multiply, divide, is_local| Meaning::Time { multiply, divide, is_local };
+    match (descriptor.logical_type_ref(), descriptor.converted_type()) {
+        (Some(LogicalType::Timestamp(kind)), _) => {
+            let (multiply, divide) = match kind.unit {
+                TimeUnit::MILLIS => (1_000, 1),
+                TimeUnit::MICROS => (1, 1),
+                TimeUnit::NANOS => (1, 1_000),
+            };
+            time(multiply, divide, !kind.is_adjusted_to_u_t_c)
+        }
+        (Some(LogicalType::Time(kind)), _) => Meaning::Clock {
+            per_second: match kind.unit {
+                TimeUnit::MILLIS => 1_000,
+                TimeUnit::MICROS => 1_000_000,
+                TimeUnit::NANOS => 1_000_000_000,
             },
-            (_, ConvertedType::TIMESTAMP_MILLIS) => time(1_000, 1, false),
-            (_, ConvertedType::TIMESTAMP_MICROS) => time(1, 1, false),
-            (_, ConvertedType::TIME_MILLIS) => Self::Clock { per_second: 1_000 },
-            (_, ConvertedType::TIME_MICROS) => Self::Clock { per_second: 1_000_000 },
-            (_, ConvertedType::DATE) => Self::Day,
-            (_, ConvertedType::DECIMAL) => Self::Decimal { scale: descriptor.type_scale() },
-            (_, ConvertedType::UINT_32) => Self::Unsigned32,
-            (_, ConvertedType::UINT_64) => Self::Unsigned64,
-            _ => Self::Number,
-        }
-    }
-
-    pub(super) fn cell(self, value: i64) -> Option<Cell> {
-        match self {
-            Self::Number => Some(Cell::Integer(value)),
-            Self::Unsigned32 => Some(Cell::Integer(i64::from(value as u32))),
-            // A number outside i64 keeps its digits, so that the check of values sees and refuses it.
-            Self::Unsigned64 => Some(Cell::Text((value as u64).to_string())),
-            Self::Day => value.checked_mul(MICROS_PER_DAY).map(Cell::LocalTime),
-            Self::Time { multiply, divide, is_local } => {
-                let micros = value.checked_mul(multiply)?.div_euclid(divide);
-                Some(if is_local { Cell::LocalTime(micros) } else { Cell::Time(micros) })
-            }
-            Self::Clock { per_second } => {
-                let seconds = value.div_euclid(per_second);
-                let [hours, minutes] = [seconds / 3_600, seconds / 60 % 60];
-                Some(Cell::Literal(format!("{hours:02}:{minutes:02}:{:02}", seconds % 60)))
-            }
-            Self::Decimal { scale } => Some(Cell::Decimal(value as f64 / 10_f64.powi(scale))),
-        }
-    }
-
-    /// The time of a value: what its cell gives, without the cell.
-    #[inline]
-    pub(super) fn time(self, value: i64, times: &TimeReader) -> Option<i64> {
-        match self {
-            Self::Time { multiply, divide: 1, is_local: false } => value.checked_mul(multiply),
-            _ => self.cell(value)?.as_time(times),
-        }
+        },
+        (_, ConvertedType::TIMESTAMP_MILLIS) => time(1_000, 1, false),
+        (_, ConvertedType::TIMESTAMP_MICROS) => time(1, 1, false),
+        (_, ConvertedType::TIME_MILLIS) => Meaning::Clock { per_second: 1_000 },
+        (_, ConvertedType::TIME_MICROS) => Meaning::Clock { per_second: 1_000_000 },
+        (_, ConvertedType::DATE) => Meaning::Day,
+        (_, ConvertedType::DECIMAL) => Meaning::Decimal { scale: descriptor.type_scale() },
+        (_, ConvertedType::UINT_32) => Meaning::Unsigned32,
+        (_, ConvertedType::UINT_64) => Meaning::Unsigned64,
+        _ => Meaning::Number,
     }
 }
 
@@ -210,9 +157,7 @@ fn bytes_of(descriptor: &ColumnDescPtr) -> impl Fn(&[u8]) -> Option<Cell> + use<
 pub(super) fn holds_names(descriptor: &ColumnDescPtr) -> bool {
     match descriptor.physical_type() {
         PhysicalType::BOOLEAN | PhysicalType::FLOAT | PhysicalType::DOUBLE | PhysicalType::INT96 => false,
-        PhysicalType::INT32 | PhysicalType::INT64 => {
-            matches!(Meaning::of(descriptor).cell(0), Some(Cell::Integer(_) | Cell::Text(_)))
-        }
+        PhysicalType::INT32 | PhysicalType::INT64 => meaning_of(descriptor).holds_names(),
         _ => !is_decimal(descriptor),
     }
 }

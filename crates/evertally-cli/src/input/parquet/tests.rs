@@ -143,6 +143,20 @@ fn integers_are_exact_and_decimals_are_refused_as_ids() {
     }
 }
 
+/// Written by pyarrow.
+#[test]
+fn brotli_is_read() {
+    let bytes = include_bytes!("../../../../../fuzz/seeds/parquet/brotli").to_vec();
+    let rows = rows_of(bytes, &["micros", "name", "money"]).unwrap();
+    assert_eq!(rows.len(), 40);
+    for (number, row) in rows.iter().enumerate() {
+        assert_eq!(row.cells[0].as_time(&TimeReader::default()), Some(MOMENT * 1_000_000));
+        let name = if number % 20 == 19 { "south" } else { "north" };
+        assert_eq!(row.cells[1].as_name().as_deref(), Some(name));
+        assert_eq!(row.cells[2].as_value(), Some(number as f64));
+    }
+}
+
 #[test]
 fn bytes_that_are_not_text_are_refused() {
     let refusal = rows(&["raw"]).err().map(|error| error.to_string()).unwrap_or_default();
@@ -244,13 +258,7 @@ fn columns_give_what_rows_give() {
                 let (mut by_rows, mut missing) = (0, Vec::new());
                 loop {
                     let roles = crate::input::Roles { time: 0, value: Some(1), key: Some(2) };
-                    let mut bulk = Bulk {
-                        roles,
-                        times: &times,
-                        gather: &mut gather,
-                        drops_outside: true,
-                        has_dropped: false,
-                    };
+                    let mut bulk = Bulk::new(roles, &times, &mut gather, true);
                     while in_bulk && reader.add_in_bulk(&mut bulk).unwrap() {}
                     assert_eq!(bulk.has_dropped, in_bulk && !is_left && by_rows == 0);
                     if !reader.read(&mut row).unwrap() {

@@ -11,24 +11,24 @@ use std::io::{self, BufReader, ErrorKind, Read};
 use std::sync::Arc;
 
 #[derive(Clone)]
-pub(super) struct SharedFile {
+pub(crate) struct SharedFile {
     file: Arc<File>,
     length: u64,
 }
 
 /// Reads on from a place.
-pub(super) struct ReadFrom {
+pub(crate) struct ReadFrom {
     file: Arc<File>,
     place: u64,
 }
 
 impl SharedFile {
-    pub(super) fn new(file: File) -> io::Result<Self> {
+    pub(crate) fn new(file: File) -> io::Result<Self> {
         let length = file.metadata()?.len();
         Ok(Self { file: Arc::new(file), length })
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.length == 0
     }
 }
