@@ -5,6 +5,7 @@ use crate::amount::{Amount, Clamp};
 use crate::contribution::{ContributionBound, KnownIds};
 use crate::error::Result;
 use crate::keys::KeySet;
+use crate::memory::{Ids, Persons};
 use crate::names::given_name;
 use crate::share::Share;
 use evertally::Participation;
@@ -72,10 +73,10 @@ impl Rules {
     }
 
     /// Admission under these rules, with stores in memory, before the first event.
-    pub(crate) fn admission(&self) -> Admission<KnownIds, ContributionBound> {
+    pub(crate) fn admission(&self) -> Admission<Ids, Persons> {
         Admission {
-            ids: self.has_ids.then(KnownIds::default),
-            persons: self.limits.map(ContributionBound::new),
+            ids: self.has_ids.then(|| Ids::Here(KnownIds::default())),
+            persons: self.limits.map(|limits| Persons::Here(ContributionBound::new(limits))),
         }
     }
 }
