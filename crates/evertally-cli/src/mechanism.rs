@@ -4,6 +4,7 @@
 mod intervals;
 mod noise;
 mod periods;
+mod saved;
 mod unbounded;
 
 pub(crate) use intervals::Intervals;
