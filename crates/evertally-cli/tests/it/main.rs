@@ -34,5 +34,6 @@ mod plan;
 mod predict;
 mod reports;
 mod serve;
+mod state;
 mod unnamed;
 mod version_1;
