@@ -84,6 +84,8 @@ fn many_runs_release_what_one_run_does() {
         "--person person --max-steps 3 --min-gap 2",
         "--id id",
         "--person person --max-steps 3 --min-gap 2 --id id --group-by region --groups north,other,south",
+        "--person person --max-steps 3 --id id --value amount --per-person-sum=-2,9 --per-person-events 3",
+        "--person person --max-steps 3 --value amount --per-person-sum 0,9 --group-by region --groups north,south --groups-per-person 2",
         "--value amount --clamp=-2,5 --group-by region --groups north,south",
         "--window 4",
         "--decay 0.9",
