@@ -184,7 +184,7 @@ fn steps_of_a_calendar_go_on() {
     let events = |days: std::ops::Range<u32>| days.map(event).fold(HEAD.to_owned(), |all, day| all + &day);
     let until = |end: u32| match end {
         ..=31 => format!("2026-03-{end:02}"),
-        ..=61 => format!("2026-04-{:02}", end - 31),
+        32..=61 => format!("2026-04-{:02}", end - 31),
         _ => format!("2026-05-{:02}", end - 61),
     };
     let one = Place::new();
