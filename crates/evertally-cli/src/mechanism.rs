@@ -5,6 +5,7 @@ mod intervals;
 mod noise;
 mod periods;
 mod readout;
+mod saved;
 mod unbounded;
 
 pub(crate) use intervals::Intervals;

@@ -75,8 +75,25 @@ impl Key {
     /// The key for noise of this name, and the watch over its input. A fresh key needs no watch,
     /// because only this run uses it.
     pub(crate) fn watched(self, name: &NoiseName) -> Result<(NoiseKey, Watch)> {
+        self.watched_after(name, None)
+    }
+
+    /// The same for a run that goes on from a saved state: its steps so far, and the digest of their
+    /// input. The record of the key must hold these steps.
+    pub(crate) fn watched_after(
+        self,
+        name: &NoiseName,
+        state: Option<(u64, [u8; 16])>,
+    ) -> Result<(NoiseKey, Watch)> {
         let Some((path, uses)) = self.file else { return Ok((self.noise, Watch::of_fresh_key())) };
-        let guard = uses.guard(name)?;
+        let guard = match state {
+            None => uses.guard(name)?,
+            Some((steps, digest)) => {
+                let guard = uses.guard_resumed(name, steps, &digest)?;
+                refuse_other_past(&guard, &path, steps, digest)?;
+                guard
+            }
+        };
         if !guard.is_known()? && uses.has_others(name) {
             let file = path.display();
             note(format_args!(
@@ -87,6 +104,28 @@ impl Key {
             Watched { guard, key_tag: uses.key_tag(), name: uses.name_digest(name), path, order: Vec::new() };
         Ok((self.noise, Watch(Some(watched))))
     }
+}
+
+/// Refuses a state whose steps the record of the key does not hold. Its next steps could have been
+/// released already, with other data.
+fn refuse_other_past(guard: &Guard, key: &Path, steps: u64, digest: [u8; 16]) -> Result<()> {
+    if steps == 0 {
+        return Ok(());
+    }
+    let key = key.display();
+    if !guard.is_known()? {
+        return Err(CliError::bad(format!(
+            "{key}.uses does not know the steps of the state: bring back the record of the key. Without it, \
+             other data of the next steps could be counted under the same noise"
+        )));
+    }
+    if guard.digest().to_bytes() != digest {
+        return Err(CliError::bad(format!(
+            "{key}.uses and the state hold different data before step {steps}: bring back the state that \
+             belongs to the record, or use a new key"
+        )));
+    }
+    Ok(())
 }
 
 /// Calls a function with the totals of every step, in order.
@@ -122,6 +161,11 @@ impl Watch {
             watched.order.sort_unstable_by_key(|place| &names[*place]);
         }
         self
+    }
+
+    /// The digest of all steps that were admitted, for a saved state. Zeros for a fresh key.
+    pub(crate) fn digest(&self) -> [u8; 16] {
+        self.0.as_ref().map(|watched| watched.guard.digest().to_bytes()).unwrap_or_default()
     }
 
     /// Admits a run whose whole input is known, and charges for it.

@@ -20,6 +20,12 @@ use zeroize::ZeroizeOnDrop;
 pub struct Digest(pub(crate) [u8; 16]);
 
 impl Digest {
+    /// The digest as bytes, for a saved state.
+    #[must_use]
+    pub fn to_bytes(self) -> [u8; 16] {
+        self.0
+    }
+
     /// The digest as hexadecimal digits, for a readable record.
     #[must_use]
     pub fn to_hex(self) -> String {
@@ -79,6 +85,12 @@ impl InputChain {
     /// whether there were any.
     pub(crate) fn run_digest(&self) -> Digest {
         self.hash(u64::MAX - 2, |hasher| hasher.write_u64(self.steps))
+    }
+
+    /// The digest of the last step; zeros before the first.
+    #[must_use]
+    pub fn digest(&self) -> Digest {
+        Digest(self.last)
     }
 
     /// The number of steps digested.

@@ -69,6 +69,13 @@ impl Guard {
         self.admitted
     }
 
+    /// The digest of all steps admitted. A state that is saved with it can be told from one of another
+    /// input.
+    #[must_use]
+    pub fn digest(&self) -> Digest {
+        self.chain.digest()
+    }
+
     /// Whether the record already has entries under this name.
     ///
     /// # Errors

@@ -28,12 +28,14 @@
 //!
 //! Which steps are open is decided by each face. With `--lag` an event may be ahead of the clock by
 //! the lag, and is early beyond it. The service takes none from a step that has not started. A file
-//! and `--follow` have no clock, so no event is early.
+//! and `--follow` have no clock, so no event is early. A run with `--state` takes the steps up to a public
+//! time: an event of an earlier run's step is late, and one of a later run's step is early.
 //!
 //! # When each face decides
 //! | face | order of decisions |
 //! |---|---|
 //! | `count` on a file ([`Gather`](crate::Gather)), finished tables in Spark | all events at the end, in the order of the rule. A file need not be sorted: what counts is a function of the set of events |
+//! | `count --state` ([`Gather::of_steps`](crate::Gather::of_steps)) | the same for the steps of each run, with the persons and ids of all runs before ([`Memory`](crate::Memory)) |
 //! | `count --follow` ([`Follow`](crate::Follow)), `--lag` ([`Clocked`](crate::Clocked)) | the events of a step when it closes, in the order of the rule. What closes a step is written there |
 //! | streams in Spark | the same. A watermark closes a step. Ids are compared within a step only, and without a bound on persons an event without an id does not count |
 //! | the service (`evertally-ledger`) | at once, because every request has a durable answer: in the order of the rule within a JSON body or a part of an NDJSON body (at most 4,096 lines, or what came before a pause of a second), and these in the order of the journal. An event without a time has the time of its arrival. Ids are known by their keyed hashes, keys by their places, and ids are forgotten after a while |

@@ -24,9 +24,10 @@ use std::collections::{BTreeMap, HashMap};
 
 use crate::admission::{Admission, IdStore, Outcome};
 use crate::amount::Amount;
-use crate::contribution::{ContributionBound, KnownIds};
+use crate::contribution::KnownIds;
 use crate::decide::{Candidate, Counted, decide_step};
 use crate::error::Result;
+use crate::memory::{Ids, Memory, Persons};
 use crate::names::given_name;
 use crate::rules::{Event, Rules};
 use crate::share::Share;
@@ -49,7 +50,7 @@ pub(crate) enum Entry {
 #[derive(Clone)]
 pub(crate) struct Contest {
     rules: Rules,
-    admission: Admission<KnownIds, ContributionBound>,
+    admission: Admission<Ids, Persons>,
     open: BTreeMap<u64, StepClaims>,
 }
 
@@ -57,6 +58,16 @@ impl Contest {
     pub(crate) fn new(rules: Rules) -> Self {
         let admission = rules.admission();
         Self { rules, admission, open: BTreeMap::new() }
+    }
+
+    /// A contest that goes on from what earlier runs remember.
+    pub(crate) fn after(rules: Rules, memory: Memory) -> Self {
+        Self { rules, admission: memory.into_admission(), open: BTreeMap::new() }
+    }
+
+    /// What was decided about persons and ids.
+    pub(crate) fn into_admission(self) -> Admission<Ids, Persons> {
+        self.admission
     }
 
     pub(crate) fn width(&self) -> usize {
@@ -190,15 +201,15 @@ impl Contest {
 }
 
 /// Decides on the claims of one claimant in a step.
-fn decide_claims<'c, Ids>(
-    admission: &mut Admission<Ids, ContributionBound>,
+fn decide_claims<'c, Store>(
+    admission: &mut Admission<Store, Persons>,
     rules: &Rules,
     claimant: &'c str,
     claims: impl Iterator<Item = &'c Claim>,
     step: u64,
 ) -> Vec<Counted>
 where
-    Ids: for<'a> IdStore<Id<'a> = (Option<&'a str>, &'a str)>,
+    Store: for<'a> IdStore<Id<'a> = (Option<&'a str>, &'a str)>,
 {
     let person = rules.limits.is_some().then_some(claimant);
     // An id counts once, however much a person may add.
@@ -212,7 +223,7 @@ where
 
 /// Known ids, and more of them on top.
 struct IdsOnTop<'k> {
-    known: &'k KnownIds,
+    known: &'k Ids,
     new: KnownIds,
 }
 

@@ -66,6 +66,9 @@ pub enum Closing {
         /// How far ahead of the clock an event may be; `None` if all times are trusted.
         ahead_micros: Option<i64>,
     },
+    /// The end of a run of a saved state: a public time, or for rows their public number. An event that
+    /// a later run reads is late.
+    ByRuns,
 }
 
 /// Which of several competing events counts, and for how long an id is known.
@@ -214,6 +217,7 @@ fn closing(closing: Closing) -> Value {
                 None => value.code(0),
             }
         }
+        Closing::ByRuns => Value::new().code(4),
     }
 }
 
@@ -294,6 +298,7 @@ mod tests {
             Definition { clamp: clamp(-3.0, 1.0), ..timed },
             Definition { clamp: clamp(0.0, 1.0), is_mean: true, ..timed },
             closing(Closing::ByLaterEvents),
+            closing(Closing::ByRuns),
             closing(Closing::ByTheClock { lag_micros: 1 }),
             closing(Closing::ByTheClock { lag_micros: 2 }),
             watermark(1, None),
@@ -396,9 +401,17 @@ mod tests {
         let clamp = Some(Clamp::new(-1.0, 2.5).unwrap());
         let definition = Definition { clamp, is_mean: true, ..timed() };
         let digest = blake3::hash(&definition.encode());
+        assert_eq!((definition.encode().len(), &digest.to_hex()[..16]), FROZEN[4]);
+        let definition = Definition { closing: Closing::ByRuns, ..timed() };
+        let digest = blake3::hash(&definition.encode());
         assert_eq!((definition.encode().len(), &digest.to_hex()[..16]), FROZEN[3]);
     }
 
-    const FROZEN: [(usize, &str); 4] =
-        [(172, "7c9ee2d14704cccd"), (29, "4b8bdf83165be980"), (165, "adc0976bb4c339fd"), (0, "")];
+    const FROZEN: [(usize, &str); 5] = [
+        (172, "7c9ee2d14704cccd"),
+        (29, "4b8bdf83165be980"),
+        (165, "adc0976bb4c339fd"),
+        (63, "26935161cee67220"),
+        (0, ""),
+    ];
 }

@@ -7,17 +7,26 @@ use crate::admission::Outcome;
 use crate::amount::Amount;
 use crate::buckets::Buckets;
 use crate::closed::ClosedStep;
+use crate::contest::{Contest, Entry};
 use crate::decide::Counted;
 use crate::error::{Error, Result};
+use crate::memory::Memory;
 use crate::names::given_name;
 use crate::rules::{Event, Rules};
 use log::Log;
 pub use log::Spill;
+use std::ops::Range;
 
 /// Totals of every step and key of a finished input, whose events may stand in any order.
 ///
 /// What counts is a function of the set of events: they are decided at the end, by time and then by
 /// content ([`admission`](crate::admission)).
+///
+/// With [`Gather::of_steps`], a run takes the events of some steps, and goes on from what earlier runs
+/// remember. Which steps those are is public, so no event decides which others count. An event of
+/// another step counts in no run but that of its step: [`Outcome::Late`] before them and
+/// [`Outcome::Early`] after them. The events of such a run that compete are held in
+/// memory, at 64 bytes and their names each.
 ///
 /// Memory: 16 bytes × steps × keys, allocated at the start. Where persons are bounded or ids are
 /// compared, the events that may count are held in addition until the end, in about 20 bytes for each
@@ -26,9 +35,24 @@ pub use log::Spill;
 pub struct Gather {
     buckets: Buckets,
     rules: Rules,
+    /// The steps whose events count.
+    steps: Range<u64>,
+    /// One for each step and key. With other steps than all, two cells more: whether an event before and
+    /// after them was left out by columns.
     totals: Vec<Amount>,
+    /// The number of cells of steps and keys.
+    cells: usize,
     /// The events that compete, if any may.
     log: Option<Log>,
+    /// What decides instead in a run that goes on from others.
+    run: Option<Run>,
+}
+
+/// One of the runs that decide together.
+struct Run {
+    contest: Contest,
+    /// The tag of the key that persons and ids are remembered under.
+    key_tag: [u8; 8],
 }
 
 impl Gather {
@@ -37,22 +61,33 @@ impl Gather {
     /// # Errors
     /// [`Error::TooCostly`] if the table would take more than `memory_limit` bytes.
     pub fn new(buckets: Buckets, rules: Rules, memory_limit: u64) -> Result<Self> {
-        let (steps, keys) = (buckets.steps(), rules.width());
-        let cells = u128::from(steps) * keys as u128;
-        let needed = cells * size_of::<Amount>() as u128;
-        let too_costly = Error::TooCostly { steps, keys, needed, limit: memory_limit };
-        if needed > u128::from(memory_limit) {
-            return Err(too_costly);
-        }
-        let Ok(cells) = usize::try_from(cells) else { return Err(too_costly) };
-        let mut totals = Vec::new();
-        if totals.try_reserve_exact(cells).is_err() {
-            return Err(too_costly);
-        }
-        totals.resize(cells, Amount::default());
-        let left = memory_limit - needed as u64;
+        let steps = 0..buckets.steps();
+        let totals = table(&steps, &rules, memory_limit)?;
+        let left = memory_limit.saturating_sub(size_of_val(&totals[..]) as u64);
         let log = rules.has_competition().then(|| Log::new(&rules, &buckets, left));
-        Ok(Self { buckets, rules, totals, log })
+        let cells = totals.len();
+        Ok(Self { buckets, rules, steps, totals, cells, log, run: None })
+    }
+
+    /// An empty table of some of the declared steps, for a run that goes on from the memory of earlier
+    /// ones.
+    ///
+    /// # Errors
+    /// As [`Gather::new`].
+    pub fn of_steps(
+        buckets: Buckets,
+        rules: Rules,
+        memory: Memory,
+        steps: Range<u64>,
+        memory_limit: u64,
+    ) -> Result<Self> {
+        let steps = steps.start..steps.end.min(buckets.steps());
+        let mut totals = table(&steps, &rules, memory_limit)?;
+        let cells = totals.len();
+        totals.extend([Amount::default(); 2]);
+        let key_tag = memory.key_tag();
+        let run = Run { contest: Contest::after(rules.clone(), memory), key_tag };
+        Ok(Self { buckets, rules, steps, totals, cells, log: None, run: Some(run) })
     }
 
     /// Opens the place for events that do not fit in memory, once there are any. Without a place, they
@@ -78,6 +113,21 @@ impl Gather {
             return Ok(Some(Outcome::Unnamed));
         }
         let step = self.buckets.step_of(event.time)?;
+        if let Some(run) = &mut self.run {
+            let taken = match step {
+                step if step < self.steps.start => Err(Outcome::Late),
+                step if step >= self.steps.end => Err(Outcome::Early),
+                step => Ok(step),
+            };
+            return Ok(match run.contest.push(event, taken)? {
+                Entry::Counted(counted) => {
+                    add(&self.rules, &mut self.totals, step - self.steps.start, counted);
+                    Some(Outcome::Counted { step })
+                }
+                Entry::Held => None,
+                Entry::Refused(outcome) => Some(outcome),
+            });
+        }
         let amount = self.rules.amount(event)?;
         let claimant = if self.rules.limits.is_some() { event.person } else { event.id };
         match (&mut self.log, given_name(claimant)) {
@@ -93,29 +143,67 @@ impl Gather {
         }
     }
 
-    /// Decides on the events that compete, and closes every declared step in order, including
+    /// Decides on the events that compete, and closes every step of the table in order, including
     /// empty ones.
     ///
     /// # Errors
     /// [`Error::Spill`].
-    pub fn finish(mut self) -> Result<GatheredSteps> {
-        let width = self.rules.width();
+    pub fn finish(self) -> Result<GatheredSteps> {
+        Ok(self.finish_and_remember()?.0)
+    }
+
+    /// The same, with what the next run must remember, if this one began with a memory.
+    ///
+    /// # Errors
+    /// As [`Gather::finish`].
+    pub fn finish_and_remember(mut self) -> Result<(GatheredSteps, Option<Memory>)> {
+        let (width, first) = (self.rules.width(), self.steps.start);
+        let mut memory = None;
+        if let Some(Run { mut contest, key_tag }) = self.run {
+            while let Some(step) = contest.first_open() {
+                for counted in contest.close(step) {
+                    add(&self.rules, &mut self.totals, step - first, counted);
+                }
+            }
+            memory = Memory::of(contest.into_admission(), key_tag);
+        }
         if let Some(log) = self.log {
             log.decide(|step, counted| add(&self.rules, &mut self.totals, step, counted))?;
         }
-        Ok(GatheredSteps { width, totals: self.totals, next: 0 })
+        self.totals.truncate(self.cells);
+        Ok((GatheredSteps { width, totals: self.totals, first, next: 0 }, memory))
     }
 }
 
-/// Adds to the table, which was allocated for every step and key.
-fn add(rules: &Rules, totals: &mut [Amount], step: u64, counted: Counted) {
-    rules.add(&mut totals[step as usize * rules.width()..], counted);
+/// The empty totals of these steps.
+fn table(steps: &Range<u64>, rules: &Rules, memory_limit: u64) -> Result<Vec<Amount>> {
+    let (steps, keys) = (steps.end.saturating_sub(steps.start), rules.width());
+    let cells = u128::from(steps) * keys as u128;
+    let needed = cells * size_of::<Amount>() as u128;
+    let too_costly = Error::TooCostly { steps, keys, needed, limit: memory_limit };
+    if needed > u128::from(memory_limit) {
+        return Err(too_costly);
+    }
+    let Ok(cells) = usize::try_from(cells) else { return Err(too_costly) };
+    let mut totals = Vec::new();
+    if totals.try_reserve_exact(cells).is_err() {
+        return Err(too_costly);
+    }
+    totals.resize(cells, Amount::default());
+    Ok(totals)
+}
+
+/// Adds to the table, which was allocated for every step and key. Its rows are the steps.
+fn add(rules: &Rules, totals: &mut [Amount], row: u64, counted: Counted) {
+    rules.add(&mut totals[row as usize * rules.width()..], counted);
 }
 
 /// The closed steps of a [`Gather`], in order.
 pub struct GatheredSteps {
     width: usize,
     totals: Vec<Amount>,
+    /// The step of the first totals.
+    first: u64,
     next: usize,
 }
 
@@ -131,7 +219,7 @@ impl Iterator for GatheredSteps {
 
     fn next(&mut self) -> Option<ClosedStep> {
         let totals = self.totals.get(self.next * self.width..(self.next + 1) * self.width)?.to_vec();
-        let closed = ClosedStep { step: self.next as u64, totals };
+        let closed = ClosedStep { step: self.first + self.next as u64, totals };
         self.next += 1;
         Some(closed)
     }

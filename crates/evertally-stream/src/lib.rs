@@ -6,7 +6,8 @@
 //! The result is a [`ClosedStep`]: exact totals that a mechanism may add noise to, and that never
 //! change again.
 //!
-//! [`Gather`] takes events in any order and closes every step at the end. [`Follow`] holds one open
+//! [`Gather`] takes events in any order and closes every step at the end, or some of the steps with a
+//! [`Memory`] of the persons and ids before. [`Follow`] holds one open
 //! bucket and closes it as soon as an event has moved past it. [`Clocked`] holds the buckets that a
 //! clock has not closed yet. [`Rows`] serves input in which each row is already a step. The ledger
 //! and Spark hold events themselves, and use [`Admission`] with stores of their own.
@@ -38,6 +39,7 @@ mod follow;
 mod gather;
 mod keys;
 mod length;
+mod memory;
 mod names;
 mod participants;
 mod periods;
@@ -60,6 +62,7 @@ pub use follow::{Follow, PushAnswer};
 pub use gather::{Gather, GatheredSteps, Spill};
 pub use keys::{KeySet, OTHER};
 pub use length::{CalendarLength, CalendarUnit, StepLength};
+pub use memory::Memory;
 pub use names::given_name;
 pub use participants::Participants;
 pub use periods::NoPeriods;

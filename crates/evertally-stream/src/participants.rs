@@ -64,6 +64,7 @@ const LABEL: &[u8] = b"evertally participants 1";
 /// assert!(persons.admit("p1", 3) && !persons.admit("p1", 5));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+#[derive(Clone)]
 pub struct Participants {
     limits: Participation,
     key_tag: [u8; 8],
@@ -84,6 +85,14 @@ impl Participants {
             tagger: KeyedNoise::gaussian(key.stream(LABEL)).tagger(),
             counted: HashMap::new(),
         })
+    }
+
+    /// A store that knows what this one knows of one person, and nobody else.
+    pub(crate) fn only(&self, person: &str) -> Self {
+        let mut tagger = self.tagger.clone();
+        let tag = tagger.tag(person.as_bytes());
+        let counted = self.counted.get(&tag).map(|steps| (tag, steps.clone())).into_iter().collect();
+        Self { limits: self.limits, key_tag: self.key_tag, tagger, counted }
     }
 
     /// The state as bytes, for [`Participants::resume`]: guard it like the data.

@@ -20,6 +20,13 @@ impl Rows {
         Ok(Self { horizon, clamp, next: 0 })
     }
 
+    /// The same for rows that come after those of earlier runs.
+    #[must_use]
+    pub fn after(mut self, steps: u64) -> Self {
+        self.next = steps;
+        self
+    }
+
     /// Takes the next row.
     pub fn push(&mut self, value: f64) -> Result<ClosedStep> {
         let step = self.next;
@@ -53,6 +60,10 @@ mod tests {
         assert!(rows.push(4.0).is_ok_and(|closed| closed.totals[0].to_f64() == 4.0));
         let rest: Vec<_> = rows.finish().map(|closed| (closed.step, closed.totals[0].to_f64())).collect();
         assert_eq!(rest, [(1, 0.0), (2, 0.0)]);
+
+        let mut later = Rows::new(Some(3), None).unwrap().after(2);
+        assert!(later.push(4.0).is_ok_and(|closed| closed.step == 2));
+        assert!(later.push(4.0).is_err());
 
         let mut rows = Rows::new(Some(1), None).unwrap();
         assert!(rows.push(1.0).is_ok());

@@ -6,6 +6,7 @@ use crate::contribution::{ContributionBound, KnownIds};
 use crate::decide::Counted;
 use crate::error::Result;
 use crate::keys::KeySet;
+use crate::memory::{Ids, Persons};
 use crate::names::given_name;
 use crate::share::Share;
 use evertally::Participation;
@@ -110,10 +111,10 @@ impl Rules {
     }
 
     /// Admission under these rules, with stores in memory, before the first event.
-    pub(crate) fn admission(&self) -> Admission<KnownIds, ContributionBound> {
+    pub(crate) fn admission(&self) -> Admission<Ids, Persons> {
         Admission {
-            ids: self.has_ids.then(KnownIds::default),
-            persons: self.limits.map(ContributionBound::new),
+            ids: self.has_ids.then(|| Ids::Here(KnownIds::default())),
+            persons: self.limits.map(|limits| Persons::Here(ContributionBound::new(limits))),
         }
     }
 }

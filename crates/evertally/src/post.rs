@@ -66,6 +66,20 @@ impl PostProcess {
         self
     }
 
+    /// The largest value so far, which [`PostProcess::monotone`] goes on from. `None` before the first
+    /// value, and without `monotone`.
+    #[must_use]
+    pub fn largest(&self) -> Option<f64> {
+        self.largest
+    }
+
+    /// The same steps for values that go on after others, the largest of which was this one.
+    #[must_use]
+    pub fn after(mut self, largest: Option<f64>) -> Self {
+        self.largest = largest.filter(|_| self.monotone);
+        self
+    }
+
     /// Whether values stay unchanged.
     #[must_use]
     pub fn is_identity(&self) -> bool {

@@ -88,6 +88,19 @@ impl<'a> Reader<'a> {
         Ok(*taken)
     }
 
+    /// The next `count` bytes.
+    ///
+    /// # Errors
+    /// As [`Reader::take`].
+    pub fn bytes(&mut self, count: u64) -> Result<&'a [u8]> {
+        if count > self.0.len() as u64 {
+            return Err(cut_short());
+        }
+        let (taken, rest) = self.0.split_at(count as usize);
+        self.0 = rest;
+        Ok(taken)
+    }
+
     /// The next integer.
     ///
     /// # Errors

@@ -50,6 +50,24 @@ impl Periods {
         Ok(())
     }
 
+    /// The step and the values of the releases before the open period of each division.
+    pub(super) fn before(&self) -> impl Iterator<Item = Option<(u64, Vec<f64>)>> + '_ {
+        self.before.iter().map(|before| {
+            let before = before.as_ref()?;
+            Some((before.first()?.step, before.iter().map(|release| release.value).collect()))
+        })
+    }
+
+    /// Goes on after these releases.
+    pub(super) fn go_on(&mut self, plan: &Plan, before: Vec<Option<(u64, Vec<f64>)>>) -> Result<()> {
+        for (place, before) in self.before.iter_mut().zip(before) {
+            let Some((step, values)) = before else { continue };
+            let spread = plan.spread(step)?;
+            *place = Some(values.into_iter().map(|value| spread.around(value)).collect());
+        }
+        Ok(())
+    }
+
     pub(super) fn take(&mut self) -> Vec<PeriodSum> {
         std::mem::take(&mut self.ended)
     }

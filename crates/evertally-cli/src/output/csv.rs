@@ -24,10 +24,15 @@ impl CsvReleases {
         columns.extend(shape.timed.then_some("start"));
         columns.extend(shape.keyed.then_some("key"));
         columns.extend(shape.measures.columns().iter().map(|(name, _)| *name));
-        let mut started = Self { name, writer: WriterBuilder::new().from_writer(destination) };
+        let mut started = Self::go_on(destination);
         let written = started.writer.write_record(columns);
         written.map_err(|error| CliError::writing(&started.name, &error.into()))?;
         Ok(started)
+    }
+
+    /// A table whose header stands there already.
+    pub(crate) fn go_on(destination: Destination) -> Self {
+        Self { name: destination.name(), writer: WriterBuilder::new().from_writer(destination) }
     }
 }
 

@@ -66,9 +66,7 @@ impl Destination {
     /// The same for a file that on Unix only its owner may read.
     pub(crate) fn open_private(path: &Path, existing: Existing) -> Result<Self> {
         Self::open_with(Some(path), |path| {
-            // By default, only the owner may read a temporary file.
-            let file = interrupt::temporary(|| temporary().tempfile_in(directory_of(path)));
-            let file = file.map_err(|error| cannot_write(path, &error))?;
+            let file = private_beside(path).map_err(|error| cannot_write(path, &error))?;
             Ok(Self::Whole { file, path: path.to_owned(), existing })
         })
     }
@@ -351,6 +349,12 @@ pub(crate) fn temporary_beside(path: &Path) -> io::Result<NamedTempFile> {
         builder.permissions(std::fs::Permissions::from_mode(0o666));
     }
     interrupt::temporary(|| builder.tempfile_in(directory_of(path)))
+}
+
+/// The same for a file that on Unix only its owner may read.
+pub(crate) fn private_beside(path: &Path) -> io::Result<NamedTempFile> {
+    // By default, only the owner may read a temporary file.
+    interrupt::temporary(|| temporary().tempfile_in(directory_of(path)))
 }
 
 /// A temporary file whose name shows which program left it, in case the program is killed.

@@ -17,9 +17,14 @@ struct HeaderLine<'a> {
 
 impl JsonReleases {
     pub(crate) fn start(destination: Destination, header: &Header) -> Result<Self> {
-        let mut started = Self { name: destination.name(), writer: BufWriter::new(destination) };
+        let mut started = Self::go_on(destination);
         started.line(&HeaderLine { evertally: header })?;
         Ok(started)
+    }
+
+    /// A table whose header stands there already.
+    pub(crate) fn go_on(destination: Destination) -> Self {
+        Self { name: destination.name(), writer: BufWriter::new(destination) }
     }
 
     fn line(&mut self, value: &impl Serialize) -> Result<()> {

@@ -14,7 +14,7 @@ mod parquet;
 pub(crate) use answers::{AnswerRow, write_answers};
 pub(crate) use destination::{
     Destination, Existing, ForceArgs, beside, check_growing, check_outputs, check_writable, commit_together,
-    print, temporary_beside, write_whole_file,
+    print, private_beside, temporary_beside, write_whole_file,
 };
 pub(crate) use header::Header;
 pub(crate) use json_line::{JsonObject, json_line};
@@ -175,3 +175,17 @@ pub(crate) fn start(
         OutputFormat::Parquet => Box::new(parquet::ParquetReleases::start(destination, header, shape)?),
     })
 }
+
+/// Goes on with a table that has its header and perhaps rows. Parquet files end with what describes
+/// them, so they cannot go on.
+pub(crate) fn go_on(format: OutputFormat, destination: Destination) -> Result<Box<dyn ReleaseWriter>> {
+    Ok(match format {
+        OutputFormat::Csv => Box::new(csv::CsvReleases::go_on(destination)),
+        OutputFormat::Jsonl => Box::new(jsonl::JsonReleases::go_on(destination)),
+        OutputFormat::Parquet => return Err(CliError::bad(PARQUET_ENDS)),
+    })
+}
+
+/// Why a run of a state needs a Parquet file of its own.
+pub(crate) const PARQUET_ENDS: &str =
+    "a Parquet file cannot grow: name a new --output for each run of a state, or use csv or jsonl";

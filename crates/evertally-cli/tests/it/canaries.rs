@@ -14,8 +14,8 @@ use canary::{COUNT, Canary, KEY};
 /// Noise of thousands: a release that happens to be the true count would be no leak, and hardly ever happens.
 const BUDGET: &str = "--epsilon 0.001 --delta 1e-6";
 
-/// Files that are planted, and hold the canaries.
-const PLANTED: [&str; 9] = [
+/// Files that are planted, and hold the canaries. A state holds true totals, and no key.
+const PLANTED: [&str; 10] = [
     "in.csv",
     "in.jsonl",
     "timed.csv",
@@ -25,6 +25,7 @@ const PLANTED: [&str; 9] = [
     "table.csv",
     "bad.key",
     "rows.csv",
+    "s.state",
 ];
 
 /// A place with secrets in it.
@@ -142,6 +143,28 @@ fn releases_and_pictures_show_no_count_and_no_key() {
         let ran = planted.run(&format!("count timed.csv {timed} --verbose --color {color}"));
         assert!(ran.code == Some(0) && ran.stderr.contains("typical error"), "{}", ran.stderr);
     }
+}
+
+#[test]
+fn runs_of_a_state_show_no_count_and_no_key() {
+    let planted = Planted::new();
+    let timed = format!(
+        "--time time --every 1h --from 2026-01-05 --horizon 4 {BUDGET} --noise-key noise.key --value amount \
+         --clamp 0,1000000000 --person region --max-steps 2 --id region --state s.state --output grown.csv"
+    );
+    let until = |hour: u32| format!("--until 2026-01-05T{hour:02}:00:00Z");
+    planted.succeeds(&format!("count timed.csv {timed} {} --verbose", until(1)));
+    planted.secrets[1].must_not_be_in(&planted.place.read("s.state"), "a state");
+    planted.succeeds(&format!("count timed.csv {timed} {}", until(1)));
+    planted.fails(&format!("count timed.csv {timed} {} --round", until(2)));
+    planted.place.write("changed.csv", "time,region,amount\n");
+    planted.succeeds(&format!("count timed.csv {timed} {}", until(3)));
+    let state = planted.place.read("s.state");
+    planted.place.write("s.state", &state[..state.len() - 1]);
+    planted.fails(&format!("count timed.csv {timed} {}", until(4)));
+    std::fs::remove_file(planted.place.path("s.state")).unwrap();
+    std::fs::remove_file(planted.place.path("grown.csv")).unwrap();
+    planted.fails(&format!("count changed.csv {timed} {}", until(1)));
 }
 
 #[test]

@@ -36,5 +36,6 @@ mod predict;
 mod rates;
 mod reports;
 mod serve;
+mod state;
 mod unnamed;
 mod version_1;

@@ -14,7 +14,7 @@ impl Gather {
     /// Whether events can be added by columns: no event competes with another.
     #[must_use]
     pub fn takes_columns(&self) -> bool {
-        self.log.is_none()
+        !self.rules.has_competition()
     }
 
     /// The place of a key among the totals of a step.
@@ -23,14 +23,23 @@ impl Gather {
         self.rules.position(key)
     }
 
-    /// The cell of the table that an event of this time and place belongs to.
+    /// The cell of the table that an event of this time and place belongs to. An event of a step that is
+    /// not taken belongs to a cell that is in no total.
     ///
     /// # Errors
     /// [`Error::OutsideRange`](crate::Error::OutsideRange).
     #[inline]
     pub fn cell_of(&self, time: i64, place: usize) -> Result<usize> {
+        let step = self.buckets.step_of(time)?;
+        if step < self.steps.start {
+            return Ok(self.cells);
+        }
+        if step >= self.steps.end {
+            return Ok(self.cells + 1);
+        }
         // The table was allocated for every step and key.
-        Ok(self.buckets.step_of(time)? as usize * self.rules.width() + self.rules.first_total(place))
+        let row = (step - self.steps.start) as usize;
+        Ok(row * self.rules.width() + self.rules.first_total(place))
     }
 
     /// What an event with this value counts for.
@@ -45,7 +54,17 @@ impl Gather {
     /// Adds an event to the cell that [`cell_of`](Self::cell_of) gave.
     #[inline]
     pub fn add_to_cell(&mut self, cell: usize, amount: Amount) {
-        self.rules.add_at(&mut self.totals, cell, amount);
+        if cell < self.cells {
+            self.rules.add_at(&mut self.totals, cell, amount);
+        } else {
+            self.totals[cell] += Amount::ONE;
+        }
+    }
+
+    /// Whether events before and after the steps of the table were added by columns.
+    #[must_use]
+    pub fn left_out(&self) -> [bool; 2] {
+        [0, 1].map(|side| self.totals.get(self.cells + side).is_some_and(|count| *count != Amount::default()))
     }
 
     /// The bytes of the table.
@@ -58,7 +77,8 @@ impl Gather {
     #[must_use]
     pub fn zeroed(&self) -> Self {
         let totals = vec![Amount::default(); self.totals.len()];
-        Self { buckets: self.buckets.clone(), rules: self.rules.clone(), totals, log: None }
+        let (buckets, rules, steps) = (self.buckets.clone(), self.rules.clone(), self.steps.clone());
+        Self { buckets, rules, steps, totals, cells: self.cells, log: None, run: None }
     }
 
     /// Adds the totals that another thread gathered under the same declarations.
@@ -72,10 +92,13 @@ impl Gather {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::admission::Outcome;
     use crate::amount::Clamp;
     use crate::buckets::Buckets;
     use crate::keys::KeySet;
+    use crate::memory::Memory;
     use crate::rules::Rules;
+    use evertally::NoiseKey;
     use proptest::prelude::*;
 
     proptest! {
@@ -84,6 +107,7 @@ mod tests {
             events in prop::collection::vec((-1_000_000_i64..5_000_000, 0_usize..4, prop::option::of(-9.0..9.0)), 0..80),
             clamped in any::<bool>(),
             is_mean in any::<bool>(),
+            run in prop::option::of((0_u64..4, 0_u64..5)),
         ) {
             let names = [Some("a"), Some(" b "), Some("undeclared"), None];
             let rules = Rules {
@@ -93,11 +117,20 @@ mod tests {
                 ..Rules::default()
             };
             let buckets = Buckets::new(0, "1s".parse().unwrap(), 4).unwrap();
-            let mut by_events = Gather::new(buckets, rules, 1 << 20).unwrap();
+            let some = |(first, end): (u64, u64)| {
+                let memory = Memory::new(&rules, &NoiseKey::insecure_from_seed(1), b"x").unwrap();
+                Gather::of_steps(buckets.clone(), rules.clone(), memory, first..end.max(first), 1 << 20)
+            };
+            let all = || Gather::new(buckets.clone(), rules.clone(), 1 << 20);
+            let mut by_events = run.map_or_else(all, some).unwrap();
+            let mut left_out = [false; 2];
             let mut halves = [by_events.zeroed(), by_events.zeroed()];
             prop_assert!(by_events.takes_columns());
             for (number, (time, key, value)) in events.into_iter().enumerate() {
                 let pushed = by_events.push(&Event { time, key: names[key], value, ..Event::default() });
+                for (side, outcome) in [Outcome::Late, Outcome::Early].into_iter().enumerate() {
+                    left_out[side] |= pushed == Ok(Some(outcome));
+                }
                 let half = &mut halves[number % 2];
                 match half.cell_of(time, half.place_of(names[key])) {
                     Ok(cell) => half.add_to_cell(cell, half.amount_of(value).ok().unwrap()),
@@ -106,6 +139,7 @@ mod tests {
             }
             let [mut sum, other] = halves;
             sum.add_all(&other);
+            prop_assert_eq!(sum.left_out(), left_out);
             let totals = |gather: Gather| gather.finish().unwrap().flat_map(|step| step.totals).collect::<Vec<_>>();
             prop_assert!(totals(sum) == totals(by_events));
         }

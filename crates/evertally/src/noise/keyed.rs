@@ -194,6 +194,7 @@ impl KeyedNoise {
 
 /// Derives the tags of a stream's names, one after the other; see [`KeyedNoise::tagger`]. It holds
 /// the stream key and is wiped when it is dropped.
+#[derive(Clone)]
 pub struct Tagger(blake3::Hasher);
 
 impl Tagger {

@@ -141,6 +141,12 @@ fn bad_time(task: &Task<'_>, place: &str, cell: &Cell) -> CliError {
 
 const OUTSIDE: &str = "an event outside the declared range was dropped, as will be others";
 
+/// What a run of a state does with events of other steps.
+const OF_AN_EARLIER_RUN: &str =
+    "an event of a step that an earlier run released was left out, as will be others";
+const OF_A_LATER_RUN: &str =
+    "an event from --until on was left out, as will be others: give it to the run that releases its step";
+
 /// The events that did not count, as far as the operator may know. A kind that others may see while
 /// the program runs is reported once and without a number.
 pub(super) struct LeftOut<'a> {
@@ -182,6 +188,8 @@ impl<'a> LeftOut<'a> {
                 self.unnamed += 1;
             }
             // No count: the number of late events is private, and so is their content.
+            Ok(Some(Outcome::Late)) if self.task.args.state.is_some() => self.warn_once(OF_AN_EARLIER_RUN),
+            Ok(Some(Outcome::Early)) if self.task.args.state.is_some() => self.warn_once(OF_A_LATER_RUN),
             Ok(Some(Outcome::Late)) => {
                 self.warn_once(
                     "an event came after its step was released and was dropped, as will be others",
@@ -219,6 +227,16 @@ impl<'a> LeftOut<'a> {
     /// Warns of events outside the range that a reader has left out.
     pub(super) fn note_outside(&mut self) {
         self.warn_once(OUTSIDE);
+    }
+
+    /// Warns of events before and after the steps of a run that a reader has left out.
+    pub(super) fn note_other_steps(&mut self, [before, after]: [bool; 2]) {
+        if before {
+            self.warn_once(OF_AN_EARLIER_RUN);
+        }
+        if after {
+            self.warn_once(OF_A_LATER_RUN);
+        }
     }
 
     fn warn_once(&mut self, warning: &'static str) {

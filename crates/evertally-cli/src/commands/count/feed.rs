@@ -20,12 +20,19 @@ pub(super) fn gather_events(
 ) -> Result<GatheredSteps> {
     let gather = Gather::new(buckets, task.rules(), task.memory_limit())?;
     let mut gather = gather.spilling_to(|| Ok(Box::new(tempfile::tempfile()?)));
+    gather_into(&mut gather, task, reader)?;
+    Ok(with_progress("deciding what counts", |_| gather.finish())?)
+}
+
+/// The same into a table that may have some of the steps.
+pub(super) fn gather_into(gather: &mut Gather, task: &Task<'_>, reader: &mut dyn RowReader) -> Result<()> {
     let mut left_out = LeftOut::new(task);
     let roles = bulk_roles(task).filter(|_| gather.takes_columns());
     let mut rows = EventRows::new(task, reader, "reading");
     loop {
         if let Some(roles) = roles {
-            rows.add_in_bulk(roles, &mut gather, &mut left_out)?;
+            rows.add_in_bulk(roles, gather, &mut left_out)?;
+            left_out.note_other_steps(gather.left_out());
         }
         if !rows.read_usable(&mut left_out)? {
             break;
@@ -39,7 +46,7 @@ pub(super) fn gather_events(
     }
     drop(rows);
     left_out.tell();
-    Ok(with_progress("deciding what counts", |_| gather.finish())?)
+    Ok(())
 }
 
 /// Passes on every event of a finished input in its order.
@@ -115,12 +122,7 @@ pub(super) fn read_rows(
     task: &Task<'_>,
     reader: &mut dyn RowReader,
 ) -> Result<(u64, Vec<ClosedStep>, impl Iterator<Item = ClosedStep> + use<>)> {
-    let mut rows = Rows::new(task.declared_rows(), task.clamp)?;
-    let mut closed = Vec::new();
-    each_row_value(task, reader, LeftOut::new(task), |value| {
-        closed.push(rows.push(value)?);
-        Ok(Ok(()))
-    })?;
+    let (closed, rows) = rows_after(task, reader, 0)?;
     let steps = task.declared_rows().unwrap_or(closed.len() as u64);
     if steps == 0 {
         return Err(CliError::bad(format!(
@@ -129,6 +131,29 @@ pub(super) fn read_rows(
         )));
     }
     Ok((steps, closed, rows.finish()))
+}
+
+/// Reads every row as a step after those of earlier runs. How many there are is public.
+pub(super) fn read_next_rows(
+    task: &Task<'_>,
+    reader: &mut dyn RowReader,
+    first: u64,
+) -> Result<Vec<ClosedStep>> {
+    let (closed, _) = rows_after(task, reader, first)?;
+    if closed.is_empty() {
+        return Err(CliError::bad(format!("{} has no rows: expected at least one", task.source)));
+    }
+    Ok(closed)
+}
+
+fn rows_after(task: &Task<'_>, reader: &mut dyn RowReader, first: u64) -> Result<(Vec<ClosedStep>, Rows)> {
+    let mut rows = Rows::new(task.declared_rows(), task.clamp)?.after(first);
+    let mut closed = Vec::new();
+    each_row_value(task, reader, LeftOut::new(task), |value| {
+        closed.push(rows.push(value)?);
+        Ok(Ok(()))
+    })?;
+    Ok((closed, rows))
 }
 
 /// Passes on the value of each row. The inner result is the writer's, the outer one the stream's.

@@ -3,7 +3,7 @@
 //! Data flow in one direction: [`options`] is what the user wrote, [`task`] is what it means (with
 //! [`schedule`] for time), [`feed`] and [`live`] turn rows into closed steps, and [`release`] turns
 //! closed steps into estimates that are written and drawn. [`finish`] gives all outputs their names,
-//! and [`summary`] closes the run.
+//! and [`summary`] closes the run. With `--state`, [`state`] runs instead, for some of the steps.
 
 mod events;
 mod feed;
@@ -15,6 +15,7 @@ mod live;
 mod options;
 mod release;
 mod schedule;
+mod state;
 mod summary;
 mod task;
 #[cfg(test)]
@@ -31,9 +32,10 @@ use crate::mechanism::Prepared;
 use crate::plot::PlotFormat;
 use crate::{interrupt, manners, output};
 use evertally_stream::Amount;
-use output::{Destination, OutputFormat};
+use output::{Destination, Existing, OutputFormat};
 use release::{Input, Releaser, Start};
 use schedule::Steps;
+use state::StateFile;
 use std::path::Path;
 use task::Task;
 
@@ -44,7 +46,15 @@ pub(crate) fn run(args: &CountArgs) -> Result<()> {
     let others = [args.noise_key.path(), args.groups.as_deref().map(Path::new), args.budget_file.path()];
     let read: Vec<_> = inputs.paths().map(Some).chain(others).collect();
     let existing = args.force.existing();
-    output::check_outputs(&read, &written, existing)?;
+    let state = args.state.as_deref().map(|path| open_state(args, path)).transpose()?;
+    match &state {
+        // An output that the state knows may be there. `state` looks at it.
+        Some(state) => {
+            let written = [args.output.as_deref(), Some(state.path())];
+            output::check_outputs(&read, &written, Existing::Replaced)?;
+        }
+        None => output::check_outputs(&read, &written, existing)?,
+    }
     let plot =
         args.plot.as_deref().map(|path| PlotFormat::of(path).map(|format| (path, format))).transpose()?;
     let format = args.format.map_or_else(|| OutputFormat::of(args.output.as_deref()), Ok)?;
@@ -76,11 +86,21 @@ pub(crate) fn run(args: &CountArgs) -> Result<()> {
         );
     }
     key.refuse_outputs(&written)?;
+    key.refuse_outputs(&[state.as_ref().map(StateFile::path)])?;
     // Outputs are tried before anything is read, and opened before anything is released, so that an
     // output that cannot be written costs no budget. Between the two, memory grows with the input: a
     // program that the system ends there leaves no file. A followed output stays, so it is opened
     // when the first step closes.
     written.iter().flatten().try_for_each(|path| output::check_writable(path, existing))?;
+    let pays = charge.is_some();
+    let truth_not_private = args.plot_truth_not_private;
+    let start = Start { key, charge, format, existing, truth_not_private, past: None };
+    if let Some(state) = state {
+        output::check_writable(state.path(), Existing::Replaced)?;
+        // A state has a declared horizon, so there is a plan.
+        let prepared = planned.map_or_else(|| prepare(task.spec.horizon), Ok)?;
+        return state::go_on(&task, state, prepared, start, &inputs);
+    }
     if args.follow {
         interrupt::follow();
     }
@@ -90,8 +110,7 @@ pub(crate) fn run(args: &CountArgs) -> Result<()> {
     }
     let mut reader = opened?;
     events::check_name_columns(&task, reader.as_ref())?;
-    let (pays, mut _hold) = (charge.is_some(), None);
-    let start = Start { key, charge, format, existing, truth_not_private: args.plot_truth_not_private };
+    let mut _hold = None;
 
     // A followed run always has a plan, because the task refuses one without a horizon.
     let (followed, planned) = if args.follow { (planned, None) } else { (None, planned) };
@@ -144,4 +163,14 @@ pub(crate) fn run(args: &CountArgs) -> Result<()> {
     }
     manners::summarise(summary::summary(&task, &released));
     Ok(())
+}
+
+/// Takes the state, unless the run follows its input.
+fn open_state(args: &CountArgs, path: &Path) -> Result<StateFile> {
+    if args.follow {
+        return Err(CliError::bad(
+            "--state cannot be used with --follow: a followed run that was stopped goes on with --noise-key alone, by reading the stream from its start again",
+        ));
+    }
+    StateFile::open(path)
 }

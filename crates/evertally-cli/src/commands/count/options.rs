@@ -58,6 +58,18 @@ Examples:
       --from 2026-01-01 --horizon 365 --epsilon 1 --delta 1e-6 \\
       --report steps,7d,1mo,total --weights 4,1,1,1
 
+  Daily visits of ten years, released day by day: the first command on
+  6 January, the second a day later, with the events of one day each.
+  Both together release what one run would have released:
+    evertally count 2026-01-05.csv --time time --every 1d \\
+      --from 2026-01-05 --horizon 3650 --until 2026-01-06 \\
+      --epsilon 1 --delta 1e-6 --noise-key noise.key \\
+      --state visits.state --output visits-private.csv
+    evertally count 2026-01-06.csv --time time --every 1d \\
+      --from 2026-01-05 --horizon 3650 --until 2026-01-07 \\
+      --epsilon 1 --delta 1e-6 --noise-key noise.key \\
+      --state visits.state --output visits-private.csv
+
   Live events by the minute, without a known end. Each minute is
   released ten seconds after its end, even if nothing happened in it:
     tail -f visits.csv | evertally count - --time time --every 1m \\
@@ -127,8 +139,9 @@ pub(crate) struct CountArgs {
     /// The end of the last step, instead of --horizon
     #[arg(long, value_name = "TIME", requires = "time", conflicts_with = "horizon", help_heading = "Steps")]
     pub(super) to: Option<String>,
-    /// With --horizon unbounded: the end of the last step to release. The noise does not depend on it
-    #[arg(long, value_name = "TIME", requires_all = ["time", "horizon"], help_heading = "Steps")]
+    /// With --horizon unbounded or --state: the end of the last step to release. The noise does not
+    /// depend on it
+    #[arg(long, value_name = "TIME", requires = "time", help_heading = "Steps")]
     pub(super) until: Option<String>,
     /// The time zone of days, weeks, months, quarters and years, and of times without an offset: a
     /// name such as Europe/Zurich [default: UTC]
@@ -151,6 +164,22 @@ pub(crate) struct CountArgs {
     /// What to do with an event outside the declared range of time
     #[arg(long, value_name = "ACTION", default_value = "refuse", help_heading = "Steps")]
     pub(super) outside: Outside,
+    /// Go on in the next run: release the steps after those that FILE holds, and save there where this
+    /// run ends. The first run makes FILE
+    ///
+    /// With --time, each run releases the steps up to its --until. Give it all files with events of
+    /// these steps: an event of another step is left out, so giving a file again is harmless. Without
+    /// --time, the rows of each file are the next steps. Persons and ids are remembered in all runs.
+    /// New rows are appended to an --output that an earlier run wrote. FILE holds true totals: guard it
+    /// like the data.
+    #[arg(
+        long,
+        value_name = "FILE",
+        requires = "noise_key",
+        conflicts_with_all = ["plot", "covariance"],
+        help_heading = "Steps"
+    )]
+    pub(super) state: Option<PathBuf>,
     /// Release each step as soon as it is complete, and wait for more at the end of the file
     ///
     /// A file that is rotated, replaced or cut is noticed and reported, and reading goes on. A line

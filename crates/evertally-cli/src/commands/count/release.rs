@@ -19,6 +19,7 @@ use crate::progress::Progress;
 use evertally::{Shape as PlanShape, Workload};
 use evertally_stream::{Buckets, ClosedStep, Share, Zone};
 use std::path::{Path, PathBuf};
+use zeroize::Zeroizing;
 
 /// The maximum number of steps that are released at a time. A long silence closes very many.
 const STEPS_ADMITTED_TOGETHER: usize = 1024;
@@ -58,6 +59,8 @@ struct Waiting {
     shape: Shape,
     path: Option<PathBuf>,
     existing: Existing,
+    /// The output has a header already.
+    appends: bool,
 }
 
 /// The output of a run, and its payment.
@@ -67,6 +70,19 @@ pub(super) struct Start {
     pub(super) format: OutputFormat,
     pub(super) existing: Existing,
     pub(super) truth_not_private: bool,
+    /// What an earlier run of the same state left.
+    pub(super) past: Option<Past>,
+}
+
+/// What a run goes on from.
+pub(super) struct Past {
+    pub(super) steps: u64,
+    /// The digest of the steps' input.
+    pub(super) digest: [u8; 16],
+    /// The count as [`Running::save`] wrote it.
+    pub(super) running: Zeroizing<Vec<u8>>,
+    /// Whether the output has a header already.
+    pub(super) appends: bool,
 }
 
 impl<'a> Releaser<'a> {
@@ -114,12 +130,14 @@ impl<'a> Releaser<'a> {
             },
             path,
             existing: start.existing,
+            appends: start.past.as_ref().is_some_and(|past| past.appends),
         };
         let rmse = prepared.rmse();
         let wants_covariance = task.args.covariance.path()?.is_some();
         let covariance = wants_covariance.then(|| prepared.plan.covariance()).transpose()?;
         let width = task.width();
-        let (key, watch) = start.key.watched(&prepared.plan.noise_name())?;
+        let before = start.past.as_ref().map(|past| (past.steps, past.digest));
+        let (key, watch) = start.key.watched_after(&prepared.plan.noise_name(), before)?;
         let watch = match prepared.plan.shape() {
             PlanShape::Keyed { keys } => watch.for_keys(keys),
             _ => watch,
@@ -127,12 +145,21 @@ impl<'a> Releaser<'a> {
         Ok(Self {
             task,
             mechanism: prepared.plan.mechanism().to_string(),
-            running: prepared.start(key, task.divisions())?,
+            running: match &start.past {
+                Some(past) => prepared.go_on(key, task.divisions(), &past.running)?,
+                None => prepared.start(key, task.divisions())?,
+            },
             watch,
             output: Output::Waiting(Box::new(waiting)),
             curves: vec![Thinned::default(); width],
             truth: start.truth_not_private.then(|| TruthNotPrivate::new(task)),
-            released: Released { steps: 0, rmse, last_error: None, covariance },
+            released: Released {
+                steps: 0,
+                first: start.past.as_ref().map_or(0, |past| past.steps),
+                rmse,
+                last_error: None,
+                covariance,
+            },
         })
     }
 
@@ -146,7 +173,7 @@ impl<'a> Releaser<'a> {
         let Output::Waiting(waiting) = std::mem::replace(&mut self.output, Output::Failed) else {
             return Ok(());
         };
-        let Waiting { mut header, payment, format, shape, .. } = *waiting;
+        let Waiting { mut header, payment, format, shape, appends, .. } = *waiting;
         match admit(&mut self.watch, payment) {
             Ok(Some(receipt)) => receipt.describe(&mut header),
             Ok(None) => {}
@@ -155,7 +182,12 @@ impl<'a> Releaser<'a> {
                 return Err(error);
             }
         }
-        self.output = Output::Writing(output::start(format, destination, &header, shape)?);
+        let started = if appends {
+            output::go_on(format, destination)
+        } else {
+            output::start(format, destination, &header, shape)
+        };
+        self.output = Output::Writing(started?);
         Ok(())
     }
 
@@ -250,6 +282,11 @@ impl<'a> Releaser<'a> {
         }
     }
 
+    /// The count as bytes, and the digest of its input so far, for a later run.
+    pub(super) fn save(&self) -> (Zeroizing<Vec<u8>>, [u8; 16]) {
+        (self.running.save(), self.watch.digest())
+    }
+
     /// Completes the table, and returns its output, the series to draw, and what there is to say about
     /// them. The output has no name yet.
     pub(super) fn finish(mut self) -> Result<(Option<Destination>, EstimateChart, Released)> {
@@ -292,7 +329,7 @@ fn rated(task: &Task<'_>, mut rows: Vec<Measured>) -> Vec<Measured> {
 }
 
 /// The facts that the command line adds to the header.
-fn describe(task: &Task<'_>, horizon: u64, header: &mut Header) {
+pub(super) fn describe(task: &Task<'_>, horizon: u64, header: &mut Header) {
     let (epsilon, delta) = task.budget();
     header.record("epsilon", epsilon);
     header.record("delta", delta);
@@ -348,18 +385,24 @@ fn describe(task: &Task<'_>, horizon: u64, header: &mut Header) {
             if let Some(format) = task.times.format() {
                 header.record("time_format", format);
             }
-            if task.args.until.is_some() {
+            if task.args.until.is_some() && task.args.state.is_none() {
                 header.record("until", task.show_time(buckets.start_of(buckets.steps())));
             }
             if let Some(lag) = task.lag {
                 header.record("lag", lag.to_string());
             }
         }
+        Steps::Rows(_) if task.args.state.is_some() => {
+            header.record("steps", "one row each, as many in each run as it was given");
+        }
         Steps::Rows(_) if task.is_unbounded() => {
             header.record("steps", "one row each, as long as there are any");
         }
         Steps::Rows(Some(_)) => header.record("steps", "one row each, their number declared"),
         Steps::Rows(None) => header.record("steps", "one row each, their number taken as public"),
+    }
+    if task.args.state.is_some() {
+        header.record("runs", "one or more of one state, each for the steps after those of the one before");
     }
     if let (Some(column), Some(names)) = (&task.args.group_by, task.group_names()) {
         header.record("key_column", column.clone());

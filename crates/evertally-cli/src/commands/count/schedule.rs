@@ -95,6 +95,11 @@ fn rows(args: &CountArgs) -> Result<Option<u64>> {
             "expected --time COLUMN (rows are events) or --value COLUMN (rows are steps)",
         ));
     }
+    if args.state.is_some() && args.horizon.is_none() {
+        return Err(CliError::bad(
+            "--state needs --horizon N or --horizon unbounded: the noise depends on how many steps all runs have together",
+        ));
+    }
     if args.follow && args.horizon.is_none() {
         return Err(CliError::bad(
             "--follow needs --horizon N or --horizon unbounded: the noise depends on how many steps there will be",
@@ -107,15 +112,17 @@ fn rows(args: &CountArgs) -> Result<Option<u64>> {
 }
 
 fn declared_end(args: &CountArgs, options: &TimeReader) -> Result<End> {
-    Ok(match (args.horizon, &args.to, &args.until) {
-        (Some(Horizon::Steps(_)), _, Some(_)) => {
+    // With --state, --until is the end of a run, not of the range.
+    let until = args.until.as_ref().filter(|_| args.state.is_none());
+    Ok(match (args.horizon, &args.to, until) {
+        (Some(Horizon::Steps(_)), _, Some(_)) | (None, Some(_), Some(_)) => {
             return Err(CliError::bad(
                 "--until is for --horizon unbounded: a declared number of steps is their end already",
             ));
         }
         (Some(Horizon::Steps(steps)), _, _) => End::After(steps),
         (Some(Horizon::Unbounded), _, Some(until)) => End::Until(option_time("--until", until, options)?),
-        (Some(Horizon::Unbounded), _, None) if args.lag.is_none() => {
+        (Some(Horizon::Unbounded), _, None) if args.lag.is_none() && args.state.is_none() => {
             return Err(CliError::bad(
                 "--horizon unbounded with --time needs --until TIME, or --follow with --lag LENGTH: otherwise the last event, which is private, would decide the last step",
             ));
@@ -126,6 +133,40 @@ fn declared_end(args: &CountArgs, options: &TimeReader) -> Result<End> {
             return Err(CliError::bad("--time needs --horizon N or --to TIME: the range must be declared"));
         }
     })
+}
+
+/// The end of the steps that a run of a state releases. It is public: no event decides it.
+pub(super) fn end_of_run(args: &CountArgs, steps: &Steps, times: &TimeReader) -> Result<Option<u64>> {
+    let (Some(_), Steps::Buckets(buckets)) = (&args.state, steps) else { return Ok(None) };
+    let Some(until) = &args.until else {
+        return Err(CliError::bad(
+            "--state with --time needs --until TIME, the end of the last step that this run releases: otherwise the last event, which is private, would decide it",
+        ));
+    };
+    let end_time = option_time("--until", until, &TimeReader::new(times.zone().cloned(), None)?)?;
+    let show = |step| {
+        let micros = buckets.start_of(step);
+        times.zone().map_or_else(|| time::format(micros), |zone| zone.format(micros)).unwrap_or_default()
+    };
+    let (every, all) = (buckets.every(), buckets.steps());
+    if end_time <= buckets.start_of(0) {
+        return Err(CliError::bad(format!("--until: expected a time after --from, got {}", shown(until))));
+    }
+    if end_time > buckets.start_of(all) {
+        let end = show(all);
+        return Err(CliError::bad(format!(
+            "--until: expected a time up to the end of the declared range, {end}, got {}",
+            shown(until)
+        )));
+    }
+    let end = buckets.ended_by(end_time);
+    if buckets.start_of(end) != end_time {
+        return Err(CliError::bad(format!(
+            "--until: expected an integer number of steps of {every} after --from, such as --until {}",
+            show(end.max(1))
+        )));
+    }
+    Ok(Some(end))
 }
 
 fn fixed(from: i64, every: BucketLength, end: End) -> Result<Buckets> {

@@ -15,6 +15,8 @@ use std::path::Path;
 /// What was released, apart from the releases.
 pub(super) struct Released {
     pub(super) steps: u64,
+    /// The first of the steps, counted from zero.
+    pub(super) first: u64,
     /// The root mean squared error over all steps, unless there is no last step.
     pub(super) rmse: Option<f64>,
     /// The standard error of the last step, if one was released.
@@ -38,12 +40,19 @@ pub(super) fn summary(task: &Task<'_>, released: &Released) -> String {
         (None, Some(last)) => format!(", error{of} ± {} at the last step", error_in_words(last)),
         (None, None) => String::new(),
     };
-    let steps = steps_in_words(task, released.steps);
+    let mut steps = steps_in_words(task, released.steps);
+    if let (Some(_), Some(after_last)) = (&task.args.state, released.steps.checked_sub(1)) {
+        let number = |step: u64| grouped(step as f64, 0);
+        let (first, last) = (number(released.first), number(released.first + after_last));
+        let all = task.spec.horizon.steps().map(|all| format!(" of {}", number(all))).unwrap_or_default();
+        steps = format!("{steps} (steps {first} to {last}{all})");
+    }
     let wrote =
         [task.args.output.as_deref(), task.args.plot.as_deref(), task.args.covariance.path().ok().flatten()];
     let wrote = list("; wrote", wrote);
     let recorded = list("; recorded in", [task.args.budget_file.path()]);
-    format!("{steps}{groups}{stream}, {budget}{error}{wrote}{recorded}")
+    let state = list("; state in", [task.args.state.as_deref()]);
+    format!("{steps}{groups}{stream}, {budget}{error}{wrote}{recorded}{state}")
 }
 
 /// The number of steps with their unit, as in `1,344 hours`.
@@ -106,7 +115,8 @@ mod tests {
 
     #[test]
     fn it_says_what_was_declared_and_where_it_went() {
-        let released = Released { steps: 1344, rmse: Some(113.4), last_error: Some(120.0), covariance: None };
+        let released =
+            Released { steps: 1344, first: 0, rmse: Some(113.4), last_error: Some(120.0), covariance: None };
         let timed = "--time t --every 1h --from 2026-01-05 --horizon 1344";
         assert_eq!(
             summary_of(
@@ -120,7 +130,7 @@ mod tests {
             summary_of(&format!("{timed} --person p --max-steps 2 --output -"), &released),
             "1,344 hours, ε = 0.2 and δ = 1e-6 per person, typical error ± 113"
         );
-        let one = Released { steps: 1, rmse: Some(2.345), last_error: None, covariance: None };
+        let one = Released { steps: 1, first: 0, rmse: Some(2.345), last_error: None, covariance: None };
         assert_eq!(
             summary_of("--time t --every 15m --from 2026-01-05 --horizon 1", &one),
             "1 step of 15m, ε = 0.2 and δ = 1e-6 per event, typical error ± 2.35"
@@ -130,7 +140,7 @@ mod tests {
     #[test]
     fn calendar_steps_are_in_words() {
         let words = |options: &str, steps| {
-            let released = Released { steps, rmse: None, last_error: None, covariance: None };
+            let released = Released { steps, first: 0, rmse: None, last_error: None, covariance: None };
             let summary = summary_of(&format!("--time t {options}"), &released);
             summary.split(',').next().unwrap().to_owned()
         };
@@ -147,13 +157,14 @@ mod tests {
     #[test]
     fn an_unbounded_stream_has_the_error_of_its_last_step() {
         let rows = "--value n --horizon unbounded --budget-file b";
-        let released = Released { steps: 12_000, rmse: None, last_error: Some(0.1234), covariance: None };
+        let released =
+            Released { steps: 12_000, first: 0, rmse: None, last_error: Some(0.1234), covariance: None };
         assert_eq!(
             summary_of(rows, &released),
             "12,000 rows of an unbounded stream, ε = 0.2 and δ = 1e-6 per event, \
              error ± 0.123 at the last step; recorded in b"
         );
-        let nothing = Released { steps: 0, rmse: None, last_error: None, covariance: None };
+        let nothing = Released { steps: 0, first: 0, rmse: None, last_error: None, covariance: None };
         assert!(summary_of(rows, &nothing).starts_with("0 rows of an unbounded stream, ε"));
     }
 

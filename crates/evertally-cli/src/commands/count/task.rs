@@ -27,6 +27,8 @@ pub(super) struct Task<'a> {
     pub(super) args: &'a CountArgs,
     pub(super) source: String,
     pub(super) steps: Steps,
+    /// The end of the steps to release in this run, with --state and --time.
+    pub(super) until: Option<u64>,
     /// How the times of events are read, and in which zone times are shown.
     pub(super) times: TimeReader,
     /// How far the clock is ahead of the bucket that it closes, if the clock closes buckets.
@@ -56,6 +58,7 @@ impl<'a> Task<'a> {
     pub(super) fn from_args(args: &'a CountArgs) -> Result<Self> {
         let times = schedule::time_reader(args)?;
         let steps = schedule::steps_of(args, &times)?;
+        let until = schedule::end_of_run(args, &steps, &times)?;
         let timed = matches!(steps, Steps::Buckets(_));
         let clamp = args.clamp.as_deref().map(parse_clamp).transpose()?;
         let groups = declared_groups(args)?;
@@ -97,6 +100,7 @@ impl<'a> Task<'a> {
             args,
             source: args.inputs.expand()?.name(),
             steps,
+            until,
             times,
             lag: args.lag.as_deref().map(parse_lag).transpose()?,
             unnamed: args.person.as_ref().map(|_| args.unnamed.unwrap_or(Unnamed::Drop)),
@@ -288,6 +292,7 @@ impl<'a> Task<'a> {
             calendar: self.buckets().and_then(Buckets::calendar),
             reading: Reading { zone: self.times.zone().map(Zone::name), format: self.times.format() },
             closing: match (self.lag, self.args.follow) {
+                _ if self.args.state.is_some() => Closing::ByRuns,
                 (Some(lag), _) => Closing::ByTheClock { lag_micros: lag.micros() },
                 (None, true) => Closing::ByLaterEvents,
                 (None, false) => Closing::AtTheEnd,
