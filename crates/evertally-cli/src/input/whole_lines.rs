@@ -41,11 +41,6 @@ impl WholeLines {
         count
     }
 
-    /// The number of bytes after the last whole line.
-    pub(super) fn half_line(&self) -> usize {
-        self.bytes.len() - self.ready
-    }
-
     /// Nothing more will come: what is left is a whole line as well.
     pub(super) fn end(&mut self) {
         self.ready = self.bytes.len();
@@ -76,7 +71,7 @@ mod tests {
     fn half_a_line_waits_for_its_end() {
         let mut lines = WholeLines::default();
         lines.push(b"one\ntw");
-        assert_eq!((taken(&mut lines).as_str(), lines.half_line()), ("one\n", 2));
+        assert_eq!(taken(&mut lines), "one\n");
         lines.push(b"o");
         assert_eq!(taken(&mut lines), "");
         lines.push(b"\nthree\nfo");
