@@ -125,7 +125,7 @@ impl Tail {
     }
 
     /// Takes bytes of the buffer that continue what was read.
-    fn push(&mut self, mut from: usize, to: usize) {
+    fn push(&mut self, mut from: usize, to: usize) -> io::Result<()> {
         self.idle_looks = 0;
         self.remember(from, to);
         // The place in the buffer of what may be handed on.
@@ -133,11 +133,11 @@ impl Tail {
         self.position += (to - from) as u64;
         from += usize::try_from(read_before).unwrap_or(usize::MAX).min(to - from);
         if self.skips_half_line {
-            let Some(end) = memchr::memchr(b'\n', &self.buffer[from..to]) else { return };
+            let Some(end) = memchr::memchr(b'\n', &self.buffer[from..to]) else { return Ok(()) };
             from += end + 1;
             self.skips_half_line = false;
         }
-        self.lines.push(&self.buffer[from..to]);
+        self.lines.push(&self.buffer[from..to])
     }
 
     /// Remembers bytes that are read, to know them again.
@@ -249,8 +249,7 @@ impl Tail {
         self.position = self.whole;
         self.digest = comparison.digest;
         self.start.truncate(usize::try_from(self.whole).unwrap_or(usize::MAX));
-        self.push(compared, count);
-        Ok(())
+        self.push(compared, count)
     }
 
     /// Goes on in a file whose byte at this place of its start is another than the one that was read.
@@ -310,7 +309,7 @@ impl Read for Tail {
                 0 => self.look()?,
                 count => match self.comparison.take() {
                     Some(comparison) => self.compare(comparison, count)?,
-                    None => self.push(0, count),
+                    None => self.push(0, count)?,
                 },
             }
         }
