@@ -241,7 +241,7 @@ mod tests {
         for (format, text, expected) in cases {
             let source = Source::held("memory", text.into_bytes());
             let mut reader = text_reader(source, format, b',', &["n".to_owned()]).unwrap();
-            let mut row = Row::new(1);
+            let mut row = Row::for_columns(&["n".to_owned()]);
             let error = loop {
                 match reader.read(&mut row) {
                     Ok(true) => {}
@@ -255,7 +255,7 @@ mod tests {
         let text = format!("n\n\"{}", "xxxxxxx\n".repeat(MAX_LINE_BYTES / 8 + 1));
         let opened =
             text_reader(Source::held("memory", text.into()), InputFormat::Csv, b',', &["n".to_owned()]);
-        let error = opened.unwrap().read(&mut Row::new(1)).unwrap_err().to_string();
+        let error = opened.unwrap().read(&mut Row::for_columns(&["n".to_owned()])).unwrap_err().to_string();
         assert!(error.contains("the record from line 2 is longer"), "{error}");
     }
 }
