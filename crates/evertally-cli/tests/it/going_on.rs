@@ -243,8 +243,9 @@ fn a_followed_pipe_ends_where_its_writer_does() {
 fn a_run_that_is_stopped_before_its_first_step_spends_nothing() {
     let place = Place::new();
     place.write("in.csv", format!("time\n{}", event("00:10")));
-    place.run("budget new l --rho 1e9").ok();
-    let line = format!("count in.csv {TIMED} {FOLLOW} --budget-file l");
+    place.run("budget new l --rho 1").ok();
+    let timed = TIMED.replace("--epsilon 1000 --delta 0.4", "--epsilon 1 --delta 1e-6");
+    let line = format!("count in.csv {timed} {FOLLOW} --budget-file l");
     let child = place.command(&line).spawn().unwrap();
     std::thread::sleep(2 * A_FEW_LOOKS);
     signal(&child, rustix::process::Signal::INT);
