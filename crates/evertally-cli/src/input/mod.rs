@@ -42,6 +42,15 @@ use crate::progress::Progress;
 use std::path::Path;
 use std::sync::Arc;
 
+/// The most bytes of a line, a record or an element. A small compressed file may hold a line that no
+/// memory does.
+const MAX_LINE_BYTES: usize = 64 << 20;
+
+fn too_long(what: std::fmt::Arguments<'_>) -> std::io::Error {
+    let message = format!("{what} is longer than {} MiB", MAX_LINE_BYTES >> 20);
+    std::io::Error::new(std::io::ErrorKind::InvalidData, message)
+}
+
 /// An invisible mark that some programs write at the start of a text file.
 pub(crate) const BYTE_ORDER_MARK: char = '\u{feff}';
 
@@ -208,4 +217,45 @@ pub(crate) fn place(source: &str, unit: &str, line: u64, column: &str) -> String
 pub(crate) fn expected(place: &str, expected: &str, cell: &Cell) -> CliError {
     let got = cell.as_shown().map_or_else(|| "nothing".to_owned(), |text| shown(&text));
     CliError::BadRow(format!("{place}: expected {expected}, got {got}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A small compressed file with one line of hundreds of megabytes once ended the program, because no
+    /// memory could hold it.
+    #[test]
+    fn what_is_too_long_is_named() {
+        let long = "x".repeat(MAX_LINE_BYTES + 1);
+        let cases = [
+            (InputFormat::Csv, format!("n\n{long}\n"), "line 2 is longer than 64 MiB"),
+            (InputFormat::Csv, format!("n\n\"{long}\n"), "line 2 is longer than 64 MiB"),
+            (
+                InputFormat::Jsonl,
+                format!("{{\"n\":1}}\n{{\"n\":\"{long}\"}}\n"),
+                "line 2 is longer than 64 MiB",
+            ),
+            (InputFormat::Json, format!("[{{\"n\":\"{long}\"}}]"), "element 1 of its array is longer"),
+        ];
+        for (format, text, expected) in cases {
+            let source = Source::held("memory", text.into_bytes());
+            let mut reader = text_reader(source, format, b',', &["n".to_owned()]).unwrap();
+            let mut row = Row::for_columns(&["n".to_owned()]);
+            let error = loop {
+                match reader.read(&mut row) {
+                    Ok(true) => {}
+                    Ok(false) => panic!("{expected}"),
+                    Err(error) => break error.to_string(),
+                }
+            };
+            assert!(error.contains(expected), "{error}");
+        }
+        // A record of many short lines is as long.
+        let text = format!("n\n\"{}", "xxxxxxx\n".repeat(MAX_LINE_BYTES / 8 + 1));
+        let opened =
+            text_reader(Source::held("memory", text.into()), InputFormat::Csv, b',', &["n".to_owned()]);
+        let error = opened.unwrap().read(&mut Row::for_columns(&["n".to_owned()])).unwrap_err().to_string();
+        assert!(error.contains("the record from line 2 is longer"), "{error}");
+    }
 }

@@ -37,7 +37,7 @@ impl Read for Piped {
                 return Ok(count);
             }
             match self.pieces.recv_timeout(PAUSE) {
-                Ok(piece) => self.lines.push(&piece?),
+                Ok(piece) => self.lines.push(&piece?)?,
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => {
                     std::thread::sleep(WAIT_FOR_A_SIGNAL);

@@ -3,7 +3,7 @@
 //! **Guarantee.** A file that exists is replaced only with `--force`. [`check_outputs`] refuses it
 //! before anything is read or spent. A file that another program makes during the run is not
 //! replaced either: the output then keeps its temporary name, which the error states, because its
-//! budget is spent.
+//! budget is spent. The same holds whenever a complete output cannot get its name.
 
 use crate::error::{CliError, Result};
 use crate::interrupt;
@@ -184,27 +184,22 @@ impl Destination {
         }
     }
 
-    /// Gives a complete file its name.
-    pub(crate) fn appear(self) -> Result<()> {
+    /// Gives a complete file its name. If that fails, the file stays where the error says: what is in it
+    /// was paid for.
+    fn appear(self) -> Result<()> {
         match self {
             Self::Stdout(_) | Self::Device { .. } => Ok(()),
             Self::Whole { file, path, existing } => {
-                let kept = match existing {
+                let named = match existing {
                     Existing::Kept => file.persist_noclobber(&path),
                     Existing::Replaced => file.persist(&path),
                 };
-                kept.map(drop).map_err(|refused| {
-                    if refused.error.kind() != io::ErrorKind::AlreadyExists {
-                        return cannot_write(&path, &refused.error);
+                named.map(drop).map_err(|refused| match refused.file.keep() {
+                    Ok((_, left)) => {
+                        interrupt::keep(&left);
+                        has_no_name(&path, &refused.error, &left)
                     }
-                    let left = refused.file.keep().map_err(|error| cannot_write(&path, &error.error));
-                    left.map_or_else(
-                        |error| error,
-                        |(_, left)| {
-                            interrupt::keep(&left);
-                            appeared(&path, &left)
-                        },
-                    )
+                    Err(lost) => cannot_write(&path, &lost.error),
                 })
             }
             Self::Growing { partial, path, existing, .. } => {
@@ -212,17 +207,36 @@ impl Destination {
                     // A second name does not take the place of a file, and a new name does.
                     Existing::Kept => match std::fs::hard_link(&partial, &path) {
                         Ok(()) => std::fs::remove_file(&partial),
-                        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                            return Err(appeared(&path, &partial));
-                        }
+                        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(error),
                         // Some file systems have no second names.
                         Err(_) => std::fs::rename(&partial, &path),
                     },
                     Existing::Replaced => std::fs::rename(&partial, &path),
                 }
-                .map_err(|error| cannot_write(&path, &error))
+                .map_err(|error| has_no_name(&path, &error, &partial))
             }
         }
+    }
+
+    /// Refuses a name that another program has taken, before any output of the run has its own.
+    fn check_name(&self) -> io::Result<()> {
+        match self {
+            Self::Whole { path, existing, .. } | Self::Growing { path, existing, .. }
+                if path.is_dir() || (*existing == Existing::Kept && path.symlink_metadata().is_ok()) =>
+            {
+                Err(io::ErrorKind::AlreadyExists.into())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Keeps a complete file under its temporary name, and says where it is.
+    fn keep_unnamed(self, taken: &io::Error) -> CliError {
+        let path = match &self {
+            Self::Whole { path, .. } | Self::Growing { path, .. } => path.clone(),
+            _ => PathBuf::from(self.name()),
+        };
+        self.leave().map_or_else(|lost| lost, |left| has_no_name(&path, taken, Path::new(&left)))
     }
 }
 
@@ -237,13 +251,28 @@ impl Write for Destination {
 }
 
 /// Completes all outputs of a run, and gives the files among them their names. If one of them cannot
-/// be completed, none gets its name.
+/// be completed, none gets its name. If a name is refused, its file stays where the error says.
 pub(crate) fn commit_together(mut outputs: Vec<Destination>) -> Result<()> {
     outputs.iter_mut().try_for_each(Destination::complete)?;
     // A signal that comes between two names would leave one of them.
     let _hold = interrupt::hold();
-    outputs.into_iter().try_for_each(Destination::appear)
+    let taken = outputs.iter().find_map(|output| output.check_name().err());
+    let failed: Vec<String> = outputs
+        .into_iter()
+        .filter_map(|output| match (&taken, output.is_file()) {
+            (Some(_), true) => {
+                let error = output.check_name().err();
+                Some(output.keep_unnamed(&error.unwrap_or_else(|| io::Error::other(WITHHELD))))
+            }
+            _ => output.appear().err(),
+        })
+        .map(|error| error.to_string())
+        .collect();
+    if failed.is_empty() { Ok(()) } else { Err(CliError::Failure(failed.join("; "))) }
 }
+
+/// Why an output has no name although nothing is in the way of its own.
+const WITHHELD: &str = "another output of the run could not get its name";
 
 /// Writes a complete file.
 pub(crate) fn write_whole_file(path: &Path, existing: Existing, bytes: &[u8]) -> Result<()> {
@@ -302,13 +331,16 @@ fn refuse_existing(path: &Path, existing: Existing) -> Result<()> {
     )))
 }
 
-/// The error for a file that another program made during the run.
-fn appeared(path: &Path, left: &Path) -> CliError {
-    CliError::Failure(format!(
-        "{} appeared during the run and is not overwritten: what was to be written there is in {}",
-        path.display(),
-        left.display()
-    ))
+/// The error for a complete output that cannot get its name.
+fn has_no_name(path: &Path, error: &io::Error, left: &Path) -> CliError {
+    let (name, left) = (path.display(), left.display());
+    if error.kind() == io::ErrorKind::AlreadyExists {
+        return CliError::Failure(format!(
+            "{name} appeared during the run and is not overwritten: what was to be written there is in {left}"
+        ));
+    }
+    let refused = cannot_write(path, error);
+    CliError::Failure(format!("{refused}: what was to be written there is in {left}"))
 }
 
 /// Refuses an output that would overwrite an input or another output.
@@ -404,6 +436,41 @@ mod tests {
             assert_eq!(std::fs::read(left).unwrap(), b"releases");
             assert_eq!(std::fs::read(&path).unwrap(), b"precious");
         }
+    }
+
+    /// A table whose name was refused otherwise than because a file had it was once removed, although its
+    /// budget was spent. The outputs after it were removed as well.
+    #[test]
+    fn outputs_that_cannot_get_their_names_are_kept() {
+        let directory = tempfile::tempdir().unwrap();
+        let [table, plot] = ["out.csv", "out.svg"].map(|name| directory.path().join(name));
+        for existing in [Existing::Kept, Existing::Replaced] {
+            let outputs: Vec<Destination> = [&table, &plot]
+                .into_iter()
+                .map(|path| {
+                    let mut out = Destination::open(Some(path), existing).unwrap();
+                    out.write_all(b"releases").unwrap();
+                    out
+                })
+                .collect();
+            // A directory refuses to be replaced.
+            std::fs::create_dir(&table).unwrap();
+            let message = commit_together(outputs).unwrap_err().to_string();
+            let places: Vec<&str> =
+                message.split("; ").map(|part| part.rsplit(" is in ").next().unwrap()).collect();
+            assert_eq!(places.len(), 2, "{message}");
+            for place in places {
+                assert_eq!(std::fs::read(place).unwrap(), b"releases", "{message}");
+            }
+            assert!(!plot.exists());
+            std::fs::remove_dir(&table).unwrap();
+        }
+        // A refusal that no check foresees.
+        let out = Destination::open(Some(&table), Existing::Replaced).unwrap();
+        std::fs::create_dir(&table).unwrap();
+        let message = out.write_whole(b"releases").unwrap_err().to_string();
+        assert!(message.contains("out.csv cannot be written"), "{message}");
+        assert_eq!(std::fs::read(message.rsplit(" is in ").next().unwrap()).unwrap(), b"releases");
     }
 
     #[test]

@@ -136,6 +136,126 @@ fn rows_of_a_rewritten_file_count_once() {
     }
 }
 
+/// One look at a file that was still being written once decided what had happened to it, and its rows
+/// counted twice: an empty file, or one shorter than its start, was taken for a new one, and a file that
+/// was written in two pieces was read on from the end of the first.
+#[test]
+fn rows_of_a_file_that_is_written_slowly_count_once() {
+    let clocks = ["00:10", "00:20", "01:10", "01:20", "01:30", "02:10"].map(event);
+    let old = format!("time\n{}", clocks.concat());
+    for case in ["cut", "removed", "two pieces", "replaced in two pieces"] {
+        let place = Place::new();
+        place.write("in.csv", &old);
+        let child = place.command(&format!("count in.csv {TIMED} {FOLLOW}")).spawn().unwrap();
+        wait_for_steps(&place, "out.csv.partial", 2);
+        std::thread::sleep(A_FEW_LOOKS);
+        if case.starts_with("re") {
+            std::fs::remove_file(place.path("in.csv")).unwrap();
+        }
+        let first = if case.ends_with("pieces") { old.len() / 2 } else { 0 };
+        place.write("in.csv", &old[..first]);
+        std::thread::sleep(3 * A_FEW_LOOKS);
+        append(&place, "in.csv", &old[first..]);
+        std::thread::sleep(A_FEW_LOOKS);
+        append(&place, "in.csv", &format!("{}{}", event("02:20"), event("09:00")));
+        let ran = ended(child);
+        assert_eq!(ran.code, Some(0), "{case}: {}", ran.stderr);
+        assert!(ran.stderr.contains("reading goes on after them"), "{case}: {}", ran.stderr);
+        assert_near(&String::from_utf8(place.read("out.csv")).unwrap(), &[2.0, 5.0, 7.0, 7.0]);
+    }
+}
+
+/// Rows that stay when a file is cut do not count again if other rows come after them.
+#[test]
+fn rows_before_a_cut_count_once_whatever_follows() {
+    let place = Place::new();
+    let [first, second, third] = ["00:10", "01:10", "01:20"].map(event);
+    place.write("in.csv", format!("time\n{first}{second}{third}"));
+    let child = place.command(&format!("count in.csv {TIMED} {FOLLOW}")).spawn().unwrap();
+    wait_for_steps(&place, "out.csv.partial", 1);
+    std::thread::sleep(A_FEW_LOOKS);
+    place.write("in.csv", format!("time\n{first}{second}"));
+    std::thread::sleep(A_FEW_LOOKS);
+    append(&place, "in.csv", &format!("{}{}{}", event("01:50"), event("02:20"), event("09:00")));
+    let ran = ended(child);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert_near(&String::from_utf8(place.read("out.csv")).unwrap(), &[1.0, 4.0, 5.0, 5.0]);
+}
+
+/// A header longer than what was compared once made every rotated file look like the old one, and its
+/// rows were lost.
+#[test]
+fn a_file_with_a_long_header_is_known_by_its_rows() {
+    let place = Place::new();
+    let header = format!("time,{}", "x".repeat(9000));
+    let old = ["00:10", "01:10", "01:20"].map(|clock| event(clock).replace('\n', ",\n")).concat();
+    place.write("in.csv", format!("{header}\n{old}"));
+    let child = place.command(&format!("count in.csv {TIMED} {FOLLOW}")).spawn().unwrap();
+    wait_for_steps(&place, "out.csv.partial", 1);
+    std::thread::sleep(A_FEW_LOOKS);
+    let new = ["01:40", "02:20", "09:00"].map(|clock| event(clock).replace('\n', ",\n")).concat();
+    place.write("new", format!("{header}\n{new}"));
+    std::fs::rename(place.path("new"), place.path("in.csv")).unwrap();
+    let ran = ended(child);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert_near(&String::from_utf8(place.read("out.csv")).unwrap(), &[1.0, 4.0, 5.0, 5.0]);
+}
+
+/// A file whose start stays and whose middle changes was once read on from the old place, whatever its
+/// rows were.
+#[test]
+fn a_file_that_changes_behind_its_start_ends_the_run() {
+    let place = Place::new();
+    let text = |clock: &str| {
+        format!("time\n{}{}{}", event("00:10").repeat(300), event(clock).repeat(300), event("02:10"))
+    };
+    place.write("in.csv", text("01:10"));
+    let child = place.command(&format!("count in.csv {TIMED} {FOLLOW}")).spawn().unwrap();
+    wait_for_steps(&place, "out.csv.partial", 2);
+    std::thread::sleep(A_FEW_LOOKS);
+    place.write("new", text("01:20"));
+    std::fs::rename(place.path("new"), place.path("in.csv")).unwrap();
+    let ran = ended(child);
+    assert_eq!((ran.code, ran.stderr.lines().count()), (Some(2), 1), "{}", ran.stderr);
+    assert!(ran.stderr.contains("nobody can tell which of its rows were counted"), "{}", ran.stderr);
+    assert_eq!(place.files(), ["in.csv", "out.csv.partial"]);
+}
+
+/// A pipe that was followed once ended the run with "illegal seek", because it was compared as a file
+/// is.
+#[cfg(unix)]
+#[test]
+fn a_followed_pipe_ends_where_its_writer_does() {
+    let place = Place::new();
+    let fifo = std::process::Command::new("mkfifo").arg(place.path("in.pipe")).status().unwrap();
+    assert!(fifo.success());
+    let line = format!("count in.pipe --input-format csv {TIMED} {FOLLOW}");
+    let child = place.command(&line).spawn().unwrap();
+    place.write("in.pipe", format!("time\n{}{}", event("00:10"), event("01:10").trim_end()));
+    let ran = ended(child);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert_near(&String::from_utf8(place.read("out.csv")).unwrap(), &[1.0, 2.0, 2.0, 2.0]);
+}
+
+/// A run that was stopped before its first step was charged, although it released nothing.
+#[cfg(unix)]
+#[test]
+fn a_run_that_is_stopped_before_its_first_step_spends_nothing() {
+    let place = Place::new();
+    place.write("in.csv", format!("time\n{}", event("00:10")));
+    place.run("budget new l --rho 1").ok();
+    let timed = TIMED.replace("--epsilon 1000 --delta 0.4", "--epsilon 1 --delta 1e-6");
+    let line = format!("count in.csv {timed} {FOLLOW} --budget-file l");
+    let child = place.command(&line).spawn().unwrap();
+    std::thread::sleep(2 * A_FEW_LOOKS);
+    signal(&child, rustix::process::Signal::INT);
+    let ran = ended(child);
+    assert_eq!((ran.code, ran.stderr.lines().count()), (Some(0), 1), "{}", ran.stderr);
+    assert!(ran.stderr.contains("nothing was released, and no budget was spent"), "{}", ran.stderr);
+    assert!(!String::from_utf8(place.read("l")).unwrap().contains("{\"spend\""));
+    assert!(!place.path("out.csv").exists() && !place.path("out.csv.partial").exists());
+}
+
 #[test]
 fn a_bad_line_is_named_and_left_out() {
     let place = Place::new();

@@ -157,6 +157,10 @@ pub(crate) fn run(args: &CountArgs) -> Result<()> {
         }
     };
     let (table, chart, released) = releaser.finish()?;
+    if table.is_none() {
+        manners::note("stopped: nothing was released, and no budget was spent");
+        return Ok(());
+    }
     finish::write_outputs(&task, table, plot.map(|plot| (plot, &chart)), released.covariance.as_ref())?;
     if interrupt::is_stopping() {
         finish::say_how_to_go_on(&task, &released);

@@ -8,6 +8,7 @@ use super::truth::TruthNotPrivate;
 use crate::budget_file::{BudgetReceipt, Charge};
 use crate::commands::shared::delta_in_words;
 use crate::error::{CliError, Result};
+use crate::interrupt;
 use crate::mechanism::{PeriodSum, Prepared, Running};
 use crate::noise_key::{EachStep, Key, Payment, Watch};
 use crate::output::{
@@ -290,7 +291,8 @@ impl<'a> Releaser<'a> {
     /// Completes the table, and returns its output, the series to draw, and what there is to say about
     /// them. The output has no name yet.
     pub(super) fn finish(mut self) -> Result<(Option<Destination>, EstimateChart, Released)> {
-        if let Output::Waiting(_) = self.output {
+        // A run that is stopped before its first step has nothing to pay for, and no table.
+        if let (Output::Waiting(_), false) = (&self.output, interrupt::is_stopping()) {
             // No step has closed, so the output is only a header.
             self.admit(&[])?;
         }

@@ -1,6 +1,7 @@
 //! The lines of a text, in a buffer that is reused.
 
 use super::Source;
+use crate::input::{MAX_LINE_BYTES, too_long};
 use std::io::{self, ErrorKind, Read};
 
 /// The size of the buffer, unless a line is longer.
@@ -46,6 +47,8 @@ impl Lines {
                 self.buffer.copy_within(self.start..self.end, 0);
                 (self.end, self.special) = (self.end - self.start, self.special - self.start);
                 self.start = 0;
+            } else if self.end >= MAX_LINE_BYTES {
+                return Err(too_long(format_args!("line {}", self.number)));
             } else {
                 self.buffer.resize(self.buffer.len() * 2, 0);
             }

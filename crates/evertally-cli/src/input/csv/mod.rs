@@ -9,7 +9,7 @@ mod lines;
 
 use super::bulk::Bulk;
 use super::columns::positions;
-use super::{BYTE_ORDER_MARK, Cell, Row, RowReader, Source};
+use super::{BYTE_ORDER_MARK, Cell, MAX_LINE_BYTES, Row, RowReader, Source, too_long};
 use crate::error::{CliError, Result, shown};
 use csv_core::ReadRecordResult;
 use lines::Lines;
@@ -190,6 +190,9 @@ impl Records {
             (length, count) = (length + wrote, count + ended);
             match result {
                 ReadRecordResult::InputEmpty => {}
+                _ if length + size_of_val(&self.ends[..count]) > MAX_LINE_BYTES => {
+                    return Err(too_long(format_args!("the record from line {}", self.line)));
+                }
                 ReadRecordResult::OutputFull => self.fields.resize(self.fields.len() * 2, 0),
                 ReadRecordResult::OutputEndsFull => self.ends.resize(self.ends.len() * 2, 0),
                 ReadRecordResult::End => return Ok(false),

@@ -4,7 +4,7 @@
 
 use super::object::Wanted;
 use crate::error::{CliError, Result};
-use crate::input::{Row, RowReader, Source};
+use crate::input::{MAX_LINE_BYTES, Row, RowReader, Source, too_long};
 use std::io::{BufRead, BufReader};
 
 pub(crate) struct JsonArrayReader {
@@ -89,6 +89,10 @@ impl JsonArrayReader {
             }
             let end = bytes.iter().position(|&byte| extent.ends_before(byte));
             let count = end.unwrap_or(bytes.len());
+            if self.text.len() + count > MAX_LINE_BYTES {
+                let error = too_long(format_args!("element {} of its array", self.number));
+                return Err(super::failure(&self.source, &error));
+            }
             self.text.extend_from_slice(&bytes[..count]);
             self.source.consume(count);
             if end.is_some() {

@@ -2,8 +2,8 @@
 
 use super::object::Wanted;
 use crate::error::{CliError, Result};
-use crate::input::{BYTE_ORDER_MARK, Row, RowReader, Source};
-use std::io::{BufRead, BufReader};
+use crate::input::{BYTE_ORDER_MARK, MAX_LINE_BYTES, Row, RowReader, Source, too_long};
+use std::io::{BufRead, BufReader, Read};
 
 pub(crate) struct JsonLinesReader {
     source: BufReader<Source>,
@@ -30,9 +30,14 @@ impl RowReader for JsonLinesReader {
         loop {
             self.text.clear();
             self.line += 1;
-            let read = self.source.read_until(b'\n', &mut self.text);
+            let longest = MAX_LINE_BYTES as u64 + 1;
+            let read = self.source.by_ref().take(longest).read_until(b'\n', &mut self.text);
             if read.map_err(|error| super::failure(&self.source, &error))? == 0 {
                 return Ok(false);
+            }
+            if self.text.len() > MAX_LINE_BYTES {
+                let error = too_long(format_args!("line {}", self.line));
+                return Err(super::failure(&self.source, &error));
             }
             let mut mark = [0; 4];
             let mark = BYTE_ORDER_MARK.encode_utf8(&mut mark).as_bytes();

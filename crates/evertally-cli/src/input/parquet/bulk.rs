@@ -26,6 +26,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 const ROWS_PER_BATCH: usize = 1 << 14;
 
+/// The most values of a page that is added here. A larger one is read by rows.
+const MAX_VALUES_OF_PAGE: usize = 1 << 22;
+
 /// How many row groups are read before progress is shown.
 const GROUPS_PER_ROUND: usize = 32;
 
@@ -429,6 +432,10 @@ impl Texts {
         encoding: Encoding,
         gather: &Gather,
     ) -> Option<()> {
+        // The header of a page may claim any number.
+        if count > MAX_VALUES_OF_PAGE {
+            return None;
+        }
         let mut is_present = Vec::new();
         if self.max_level > 0 {
             let width = 32 - u32::from(self.max_level.unsigned_abs()).leading_zeros();
