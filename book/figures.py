@@ -160,6 +160,37 @@ class Figures:
             rows.append([f"{horizon:,}", *(f"{errors[name]:,.1f}" for name in columns)])
         return [["steps", *columns.values()], *rows]
 
+    def lengths(self) -> list[list[str]]:
+        """Errors of sums over a year of days, where independent noise has the standard deviation 10."""
+        names = {1: "a day", 7: "a week", 30: "30 days", 365: "the year"}
+        # So much noise that the rounding of releases does not show. Only ratios matter.
+        options = ["--horizon", 365, "--epsilon", 0.01, "--delta", "1e-6", "--json"]
+
+        def errors(mechanism: str, *report: object, kinds: str = "1,7,30,365") -> list[float]:
+            plan = json.loads(self.ask("plan", *options, "--mechanism", mechanism, "--report", kinds, *report))
+            return next(each["errors"] for each in plan["mechanisms"] if each["name"] == mechanism)[: len(names)]
+
+        independent = errors("input-perturbation")
+        totals = errors("normalized-square-root")
+        # Each has √2 of its error at half the budget, and the best mean of both weighs by precision.
+        halves = [(2 / (a**-2 + b**-2)) ** 0.5 for a, b in zip(independent, totals, strict=True)]
+        ours = [
+            ("a report that favours days: `--weights 20,2,1,1`", errors("optimal", "--weights", "20,2,1,1")),
+            ("a report of equal weights", errors("optimal")),
+            (
+                "a report that favours totals: `--report 1,7,30,365,total --weights 1,1,1,1,9`",
+                errors("optimal", "--weights", "1,1,1,1,9", kinds="1,7,30,365,total"),
+            ),
+        ]
+        known = [
+            ("independent noise, added up", independent),
+            ("a stream of running totals: `graded-square-root`", errors("graded-square-root")),
+            ("a stream of running totals: `normalized-square-root`", totals),
+            ("independent noise and the latter, for half the budget each, averaged", halves),
+        ]
+        rows = [[name, *(f"{10 * error / independent[0]:.1f}" for error in each)] for name, each in [*known, *ours]]
+        return [["standard error of", *names.values()], *rows]
+
     # Pictures
 
     def noise_paths(self) -> str:
@@ -251,6 +282,7 @@ class Figures:
             ("persons", "persons", self.persons),
             ("sums", "periods", self.sums),
             ("mechanisms", "how-good", self.mechanisms),
+            ("lengths", "how-good", self.lengths),
         ]:
             path = DOCS / f"{page}.md"
             made[path] = with_table(made.get(path) or path.read_text(encoding="utf-8"), name, table(make()))

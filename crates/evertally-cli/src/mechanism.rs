@@ -78,6 +78,9 @@ impl Prepared {
         if let Some(report) = &plan.accuracy().report {
             let errors: Vec<f64> = report.periods.iter().map(|error| per_total * error).collect();
             header.record(of_periods, errors);
+            if report.is_sampled {
+                header.record("errors_of_periods", "about: estimated from a part of the periods");
+            }
         }
     }
 

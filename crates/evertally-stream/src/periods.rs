@@ -40,7 +40,7 @@ impl Buckets {
     /// # Errors
     /// See [`NoPeriods`].
     pub fn periods(&self, length: StepLength, zone: &Zone) -> Result<Division, NoPeriods> {
-        let boundaries = match (length, self.every()) {
+        let boundaries: Box<dyn Iterator<Item = i64>> = match (length, self.every()) {
             (StepLength::Fixed(period), StepLength::Fixed(step)) => {
                 let (period, step) = (period.micros(), step.micros());
                 if period % step != 0 {
@@ -56,14 +56,13 @@ impl Buckets {
             (StepLength::Fixed(period), StepLength::Calendar(_)) => {
                 let (first, last) = (self.start_of(0), self.start_of(self.steps()));
                 let count = (last - first) / period.micros();
-                (0..=count).map(|index| first + index * period.micros()).collect()
+                Box::new((0..=count).map(move |index| first + index * period.micros()))
             }
-            (StepLength::Calendar(length), _) => self.calendar_boundaries(zone, length),
+            (StepLength::Calendar(length), _) => Box::new(self.calendar_boundaries(zone, length).into_iter()),
         };
-        let steps: Result<Vec<u64>, NoPeriods> = boundaries
-            .into_iter()
-            .map(|time| self.boundary(time).ok_or(NoPeriods::WithinStep(time)))
-            .collect();
+        // It stops at the first boundary within a step, so there are never more than there are steps.
+        let steps: Result<Vec<u64>, NoPeriods> =
+            boundaries.map(|time| self.boundary(time).ok_or(NoPeriods::WithinStep(time))).collect();
         Division::between(steps?).map_err(|_| NoPeriods::NoneEnds)
     }
 
@@ -131,6 +130,16 @@ mod tests {
         assert_eq!(periods(&short, "1mo", None), Err(NoPeriods::NoneEnds));
         let noon = buckets("2026-01-01T12:00:00Z", "1d", 365);
         assert_eq!(periods(&noon, "1mo", None), Err(NoPeriods::WithinStep(at("2026-02-01"))));
+    }
+
+    /// Five thousand years have 158 billion seconds, and the second one is within a step.
+    #[test]
+    fn the_first_boundary_within_a_step_ends_the_search() {
+        let start = at("2026-01-01");
+        let years = CalendarLength::new(1, crate::CalendarUnit::Year).unwrap();
+        let calendar = Calendar::new(&Zone::utc(), years, start, Some(5000)).unwrap();
+        let steps = Buckets::of_calendar(calendar, 5000).unwrap();
+        assert_eq!(periods(&steps, "1s", None), Err(NoPeriods::WithinStep(start + 1_000_000)));
     }
 
     /// Days of a zone have 23 and 25 hours, and every boundary is found.

@@ -138,6 +138,9 @@ impl FromStr for Division {
     }
 }
 
+/// The least weight of steps and totals for which noise is shaped, as a share of all weights.
+const LEAST_SHARE: f64 = 1e-4;
+
 /// Which sums are read from a stream, and their weights; see the module.
 ///
 /// ```
@@ -191,6 +194,22 @@ impl Report {
             )),
             None => Ok(()),
         }
+    }
+
+    /// The report that noise is shaped for: this one, unless steps and totals have next to no weight.
+    ///
+    /// Then W does not determine every step, its optimal R is singular, and no L reaches it. Steps get
+    /// a small weight. That costs the sums of weeks alone about a hundredth of their squared error.
+    pub(crate) fn shaping(&self) -> Self {
+        let least = LEAST_SHARE * self.total
+            + self.periods.iter().map(|(_, weight)| LEAST_SHARE * weight).sum::<f64>();
+        let is_steps = |division: &Division| *division == Division::Every(1);
+        let own = self.periods.iter().filter(|(division, _)| is_steps(division)).map(|(_, weight)| weight);
+        let mut shaping = self.clone();
+        if own.sum::<f64>() + self.total < least {
+            shaping.periods.push((Division::Every(1), least));
+        }
+        shaping
     }
 
     /// W: one row per sum with a weight above zero.
@@ -264,6 +283,22 @@ mod tests {
                 let ends = periods.iter().find(|period| period.end == horizon);
                 assert_eq!(division.ending_with(horizon - 1), ends.map(|period| period.start), "{text}");
             }
+        }
+    }
+
+    /// Every report is shaped for steps of some weight, and what determines them already is unchanged.
+    #[test]
+    fn noise_is_shaped_for_steps_too() {
+        for text in ["1=1;7=1;total=0", "7=1;total=1", "total=1", "1=0.001;7=1;total=0"] {
+            let report: Report = text.parse().unwrap();
+            assert_eq!(report.shaping(), report);
+        }
+        for text in ["7=1;total=0", "1=0;7=1;total=0", "7=1;30=1;total=0.00001"] {
+            let report: Report = text.parse().unwrap();
+            let shaping = report.shaping();
+            let (added, kept) = shaping.periods.split_last().unwrap();
+            assert_eq!((kept, shaping.total), (report.periods(), report.total()));
+            assert!(added.0 == Division::Every(1) && added.1 > 0.99e-4 && added.1 < 2.1e-4, "{added:?}");
         }
     }
 

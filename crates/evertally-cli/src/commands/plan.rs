@@ -62,7 +62,7 @@ pub(crate) fn run(args: &PlanArgs) -> Result<()> {
         args.plot.as_deref().map(|path| PlotFormat::of(path).map(|format| (path, format))).transpose()?;
     output::check_outputs(&[], &[args.plot.as_deref()], args.force.existing())?;
     let mut spec = args.planning.spec()?;
-    if let Some(reporting) = args.report.shape(&mut spec)? {
+    if let Some(reporting) = args.report.shape(&mut spec, args.planning.objective())? {
         return report::run(&spec, &reporting, &args.report, args.json, plot, args.force.existing());
     }
     manners::advise(spec.budget.budget()?, None);

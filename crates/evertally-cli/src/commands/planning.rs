@@ -3,7 +3,7 @@
 use super::shared::{NumberArgs, PrivacyArgs, WorkloadArgs, participation, plan_spec};
 use crate::error::{CliError, Result};
 use clap::Args;
-use evertally::{Contribution, Horizon, Participation, PlanSpec, Shape};
+use evertally::{Contribution, Horizon, Objective, Participation, PlanSpec, Shape};
 
 /// Every group has a name and a state in memory, so their number is limited.
 const MAX_GROUPS: usize = 100_000;
@@ -57,6 +57,11 @@ impl ParticipationArgs {
 }
 
 impl PlanningArgs {
+    /// The objective, if one was asked for.
+    pub(super) fn objective(&self) -> Option<Objective> {
+        self.workload.objective()
+    }
+
     /// The choices that these options make.
     pub(super) fn spec(&self) -> Result<PlanSpec> {
         let participation = self.participation.bound()?;

@@ -36,7 +36,8 @@ pub(crate) struct ReportArgs {
 #[command(next_help_heading = "Output")]
 pub(crate) struct CovarianceArgs {
     /// Write the covariance of the errors of all running totals into an .npy file, for up to 2,048
-    /// steps. It is public, like the standard errors
+    /// steps. It is public, like the standard errors, and that of errors before --round, --non-negative
+    /// and --monotone
     ///
     /// C[s,t] is the covariance of steps s and t, counted from 0. The sum over the steps after s up to
     /// t has the variance C[t,t] + C[s,s] - 2 C[s,t], and any weighted sum of totals with the weights
@@ -161,8 +162,14 @@ fn division(
 }
 
 impl Reporting {
-    /// Lets a plan keep the error of the report small. Without a known end only the rows are added.
-    pub(crate) fn shape(&self, spec: &mut PlanSpec, is_unbounded: bool) -> Result<()> {
+    /// Lets a plan keep the error of the report small, unless another objective was asked for. Without a
+    /// known end only the rows are added.
+    pub(crate) fn shape(
+        &self,
+        spec: &mut PlanSpec,
+        objective: Option<Objective>,
+        is_unbounded: bool,
+    ) -> Result<()> {
         if spec.workload != Workload::PrefixSum {
             return Err(CliError::bad(
                 "--report needs running totals: sums over periods do not follow from a window or decay",
@@ -173,10 +180,11 @@ impl Reporting {
                 "--weights needs a known end: without one, the noise is the same for every report",
             ));
         }
-        if self.has_weights && spec.objective != Objective::Mean {
+        if self.has_weights
+            && let Some(other) = objective.filter(|objective| *objective != Objective::Report)
+        {
             return Err(CliError::bad(format!(
-                "--weights cannot be used with --objective {}: it is an objective itself",
-                spec.objective
+                "--weights cannot be used with --objective {other}: it is an objective itself"
             )));
         }
         if is_unbounded {
@@ -185,9 +193,7 @@ impl Reporting {
         let weight_of_total = self.kinds.iter().find(|kind| kind.division.is_none()).map(|kind| kind.weight);
         let periods = self.kinds.iter().filter_map(|kind| Some((kind.division.clone()?, kind.weight)));
         spec.report = Some(Report::new(periods.collect(), weight_of_total.unwrap_or(0.0))?);
-        if spec.objective == Objective::Mean {
-            spec.objective = Objective::Report;
-        }
+        spec.objective = objective.unwrap_or(Objective::Report);
         Ok(())
     }
 

@@ -120,13 +120,14 @@ pub(crate) struct WorkloadArgs {
     /// unless you compare them: evertally plan lists every mechanism with its error.
     #[arg(long, value_name = "NAME")]
     mechanism: Option<String>,
-    /// The error to minimise: mean over all steps, or worst step
+    /// The error to minimise: mean over all steps, or worst step [default: mean; with --report, the
+    /// weighted error of the report]
     ///
     /// mean makes the squared error small on average, which is best for charts and tables. worst
     /// makes the largest error of any one step small, which is best if the same bound must hold at
     /// every step, as for an alarm. The mean then gets a little worse.
-    #[arg(long, value_name = "ERROR", default_value = "mean")]
-    objective: Objective,
+    #[arg(long, value_name = "ERROR")]
+    objective: Option<Objective>,
     /// The most memory to use, such as 512M or 4G
     ///
     /// Mechanisms that need more are not chosen. A count that needs more for its totals is refused.
@@ -165,10 +166,15 @@ impl WorkloadArgs {
         Ok(PlanSpec {
             workload: self.workload(),
             mechanism,
-            objective: self.objective,
+            objective: self.objective.unwrap_or_default(),
             memory_limit: self.memory_limit,
             ..PlanSpec::new(horizon, budget)
         })
+    }
+
+    /// The objective, if one was asked for.
+    pub(crate) fn objective(&self) -> Option<Objective> {
+        self.objective
     }
 
     fn workload(&self) -> Workload {

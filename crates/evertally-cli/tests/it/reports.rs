@@ -174,6 +174,60 @@ fn reports_that_make_no_sense_are_refused() {
     assert_eq!(place.files(), ["in.csv", "noise.key"]);
 }
 
+/// An objective that was asked for is kept, and weights that shaped nothing are not written.
+#[test]
+fn the_objective_that_was_asked_for_is_kept() {
+    let place = place();
+    for objective in ["mean", "worst"] {
+        let line = format!("count in.csv {DAYS} --report 7d,total --objective {objective}");
+        let csv = place.forget_uses().run(&line).ok().stdout;
+        assert!(csv.contains(&format!("\n# objective: {objective}\n")), "{csv}");
+        assert!(csv.contains("\n# report: 7d,total\n") && !csv.contains("# weights"), "{csv}");
+        let weighted = place.run(&format!("{line} --weights 1,1"));
+        weighted.refused(&["--weights", &format!("--objective {objective}")]);
+        let plan = format!("plan --horizon 60 --epsilon 1 --delta 1e-6 --report 7 --objective {objective}");
+        place.run(&format!("{plan} --curve")).refused(&["--curve", &format!("--objective {objective}")]);
+        let text = place.run(&plan).ok().stdout;
+        assert!(text.contains(&format!("not computed, because the objective is {objective}")), "{text}");
+        assert!(!text.contains("least weighted error of those"), "{text}");
+    }
+    let line = format!("count in.csv {DAYS} --report 7d,total --objective report");
+    assert!(place.forget_uses().run(&line).ok().stdout.contains("\n# weights: 1,1\n"));
+}
+
+/// Weeks alone do not determine every day. The plan reaches their optimum all the same, up to a
+/// hundredth, and the optimum is certified for the weeks themselves.
+#[test]
+fn a_plan_of_weeks_alone_is_near_its_optimum() {
+    let place = Place::new();
+    let line = "plan --horizon 56 --epsilon 1 --delta 1e-6 --report 7";
+    let json: serde_json::Value =
+        serde_json::from_str(&place.run(&format!("{line} --json")).ok().stdout).unwrap();
+    let mechanisms = json["mechanisms"].as_array().unwrap();
+    let optimal = mechanisms.iter().find(|entry| entry["name"] == "optimal").unwrap();
+    let ratio = optimal["weighted_error"].as_f64().unwrap() / json["optimal"]["lower"].as_f64().unwrap();
+    assert!((1.0..1.02).contains(&ratio), "{ratio}");
+    let text = place.run(line).ok().stdout;
+    assert!(text.contains("would take optimal") && !text.contains("not certified"), "{text}");
+}
+
+/// A curve of another mechanism than the optimum says so, and so does an optimum that is unknown.
+#[test]
+fn a_curve_names_its_mechanism() {
+    let place = Place::new();
+    let line = "plan --horizon 1100 --epsilon 1 --delta 1e-6 --report 7,total --curve --plot curve.svg";
+    let text = place.run(&format!("{line} --mechanism graded-square-root")).ok().stdout;
+    assert!(text.contains("what can be had together from graded-square-root, with"), "{text}");
+    let picture = String::from_utf8(place.read("curve.svg")).unwrap();
+    assert!(picture.contains("graded-square-root, other weights") && !picture.contains("least weighted"));
+    let many = "plan --horizon 3000 --epsilon 1 --delta 1e-6 --report steps --mechanism binary";
+    let text = place.run(many).ok().stdout;
+    assert!(
+        text.contains("more than 2,048 periods are about") && text.contains("not certified for"),
+        "{text}"
+    );
+}
+
 #[test]
 fn a_plan_shows_the_errors_of_a_report_beside_the_optimum() {
     let place = Place::new();

@@ -3,10 +3,17 @@
 //! **Definition.** The fixed point gives X = RᵀR with equal diagonal. R is chosen lower triangular.
 //! L = A R⁻¹ is then lower triangular too, and the noise can be made step by step. For
 //! [`Objective::Report`], X is that of the weighted sums W of the report: A and W are functions of the
-//! same noisy steps, and only X is chosen for W. Its error ‖W R⁻¹‖_F²Δ² is γ_F(W)², up to [`GAP`].
+//! same noisy steps, and only X is chosen for W. Its error ‖W R⁻¹‖_F²Δ² is γ_F(W)², up to [`GAP`]. A W
+//! that does not determine every step has a singular X; steps then get a small weight
+//! ([`Report::shaping`](crate::Report)).
 //!
-//! **Privacy.** L is computed in doubles, so L R is A only up to a residual E, and L⁻¹A = R + L⁻¹(A −
-//! L R). For reports, which have integer noise, Δ includes a bound on the second term.
+//! **Privacy.** L is computed in doubles, so L R is A only up to a residual E, and L⁻¹A = R + L⁻¹E. For
+//! reports, which have integer noise, Δ includes a bound on the second term. From L = (A − E)R⁻¹ follows
+//! L⁻¹ = R A⁻¹(I − E A⁻¹)⁻¹. With ‖A⁻¹‖ ≤ 2 and columns of E no longer than e, ‖E A⁻¹‖ ≤ 2√n·e = x, so
+//! ‖L⁻¹‖ ≤ ‖R A⁻¹‖/(1 − x). An x above [`MAX_RESIDUAL`] is refused.
+//!
+//! Δ includes the bound r = ‖L⁻¹‖e on the second term twice. Columns of R that have no negative inner
+//! product are √2 times their length apart at most, those of L⁻¹A 2r more, and √2·(Δ + 2r) covers both.
 //!
 //! **Cost.** O(n³) to prepare, O(n²) memory, O(n) per step.
 
@@ -30,6 +37,10 @@ use crate::{Error, Result};
 /// The gap to which the optimum is found: relative, in γ_F.
 const GAP: f64 = 1e-9;
 
+/// The largest x for which L counts as a factor of the workload. At 2,048 steps, the bound on the
+/// rounding of the product alone is some 10⁻⁸.
+const MAX_RESIDUAL: f64 = 1e-6;
+
 pub(super) static KIND: Kind = Kind {
     name: "optimal",
     code: 13,
@@ -50,7 +61,7 @@ pub(crate) struct Optimal {
     certificate: Certificate,
     /// If it is made for a report: what the integer noise needs.
     integer: Option<IntegerDecoder>,
-    /// A bound on ‖(L⁻¹A − R)\[;j\]‖, or zero if Δ does not include it.
+    /// Twice a bound on ‖(L⁻¹A − R)\[;j\]‖, or zero if Δ does not include it.
     residual: f64,
 }
 
@@ -60,7 +71,7 @@ impl Optimal {
         let workload = request.workload.matrix(n);
         let report = request.report.filter(|_| request.objective == Objective::Report);
         let subject = match report {
-            Some(report) => Subject::Real(report.matrix(n)),
+            Some(report) => Subject::Real(report.shaping().matrix(n)),
             None => Subject::workload(request.workload, n),
         };
         let certificate = gamma_f(subject, GAP, request.progress)?;
@@ -87,12 +98,15 @@ impl Optimal {
         let gram_is_nonnegative = (0..n).all(|i| gram.row(i).iter().all(|x| *x >= -1e-14));
         let (mut integer, mut residual) = (None, 0.0);
         if report.is_some() {
-            let inverse = inverse_norm(&encoder);
+            let largest = largest_residual(&decoder, &encoder, &workload);
+            let inverse = inverse_bound(&encoder, largest).ok_or_else(|| {
+                Error::too_costly(Mechanism::Optimal, "the optimum is too ill-conditioned here")
+            })?;
             integer = Some(IntegerDecoder::Rows {
                 rows: IntegerRows::new(&decoder),
                 amplification: round_up(inverse * (n as f64).sqrt(), 1e-9),
             });
-            residual = 2.0 * inverse * largest_residual(&decoder, &encoder, &workload);
+            residual = 2.0 * round_up(inverse * largest, 1e-9);
         }
         Ok(Self {
             decoder: Arc::new(decoder),
@@ -106,7 +120,7 @@ impl Optimal {
         })
     }
 
-    /// The bounds on γ_F that the fixed point proved.
+    /// The bounds on γ_F that the fixed point proved, of what the noise is shaped for.
     pub(crate) fn certificate(&self) -> &Certificate {
         &self.certificate
     }
@@ -170,8 +184,16 @@ impl Factorization for Optimal {
     }
 }
 
-/// ‖L⁻¹‖_F, where L⁻¹ = R A⁻¹ and A is the prefix sum.
-fn inverse_norm(encoder: &Matrix) -> f64 {
+/// A bound on ‖L⁻¹‖, where A is the prefix sum and the columns of A − L R are no longer than `residual`.
+/// `None` if they are too long.
+fn inverse_bound(encoder: &Matrix, residual: f64) -> Option<f64> {
+    let x = 2.0 * (encoder.rows() as f64).sqrt() * residual;
+    // Not a number is refused too.
+    (x <= MAX_RESIDUAL).then(|| round_up(prefix_inverse_norm(encoder) / (1.0 - x), 1e-9))
+}
+
+/// ‖R A⁻¹‖_F, where A is the prefix sum.
+fn prefix_inverse_norm(encoder: &Matrix) -> f64 {
     let n = encoder.rows();
     let mut sum = CompensatedSum::default();
     for i in 0..n {
@@ -233,5 +255,36 @@ impl Correlator for Rows {
         self.drawn.clear();
         (0..step).for_each(|_| self.draw());
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The bound holds for the inverse of the L that runs, and an L that is not A R⁻¹ has none.
+    #[test]
+    fn the_inverse_is_bounded_from_the_residual() {
+        let report = "1=1;7=2;total=1".parse().unwrap();
+        let request = Request {
+            horizon: 20,
+            workload: crate::Workload::PrefixSum,
+            participation: Participation::default(),
+            objective: Objective::Report,
+            report: Some(&report),
+            progress: &(),
+        };
+        let optimal = Optimal::new(&request).unwrap();
+        let workload = request.workload.matrix(20);
+        for (off, is_bounded) in [(0.0, true), (1e-8, true), (1e-6, false), (0.1, false), (f64::NAN, false)] {
+            let decoder = Matrix::from_fn(20, 20, |i, j| {
+                optimal.decoder[(i, j)] + if (i, j) == (11, 3) { off } else { 0.0 }
+            });
+            let residual = largest_residual(&decoder, &optimal.encoder, &workload);
+            let bound = inverse_bound(&optimal.encoder, residual);
+            assert_eq!(bound.is_some(), is_bounded, "{off}: {residual}");
+            let inverse = decoder.to_faer().partial_piv_lu().inverse();
+            assert!(bound.is_none_or(|bound| bound >= inverse.norm_l2() * (1.0 - 1e-12)), "{off}");
+        }
     }
 }

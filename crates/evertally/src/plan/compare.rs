@@ -111,7 +111,7 @@ impl Planner<'_> {
         };
         let optimal = factors.map(|(lower, upper)| Optimum { lower, upper });
         let optimal_report = match &optimum {
-            Some(Ok(optimum)) if is_report => Some(squared(optimum.certificate())),
+            Some(Ok(optimum)) if is_report => self.certified_report(optimum, progress),
             _ => None,
         };
         let mut optimum = optimum.map(|found| found.map(Arc::new));
@@ -120,9 +120,10 @@ impl Planner<'_> {
             let plan = match (mechanism, optimum.take_if(|_| mechanism == Mechanism::Optimal)) {
                 (Mechanism::Optimal, Some(Ok(optimum))) => self.assemble(optimum),
                 (Mechanism::Optimal, Some(Err(error))) => Err(error),
-                _ if mechanism.preparation(self.horizon, self.spec.workload) > MAX_PREPARATION => Err(
-                    Error::too_costly(mechanism, format!("preparing {} steps takes too long", self.horizon)),
-                ),
+                _ if !self.is_in_time(mechanism) => Err(Error::too_costly(
+                    mechanism,
+                    format!("preparing {} steps takes too long", self.horizon),
+                )),
                 _ => self.plan_for(mechanism, progress),
             };
             entries.push((mechanism, plan));
@@ -133,11 +134,27 @@ impl Planner<'_> {
 
     /// The optimum, unless it takes too long or the bound does not apply.
     fn optimum(&self, progress: &dyn Progress) -> Option<Result<Optimal>> {
-        let preparation = Mechanism::Optimal.preparation(self.horizon, self.spec.workload);
-        let within_reach = preparation <= MAX_PREPARATION && self.horizon <= MAX_DENSE;
+        let within_reach = self.is_in_time(Mechanism::Optimal) && self.horizon <= MAX_DENSE;
         let wanted = self.spec.mechanism.is_none_or(|mechanism| mechanism == Mechanism::Optimal);
         let needed = wanted || !self.is_structured() || self.spec.objective == Objective::Report;
         (within_reach && needed && self.bound_applies()).then(|| Optimal::new(&self.request(progress)))
+    }
+
+    /// Whether a mechanism is prepared for a comparison. One that was asked for by name always is.
+    fn is_in_time(&self, mechanism: Mechanism) -> bool {
+        self.spec.mechanism == Some(mechanism)
+            || mechanism.preparation(self.horizon, self.spec.workload) <= MAX_PREPARATION
+    }
+
+    /// Bounds on the least weighted error of the report. Where the noise is shaped for steps as well,
+    /// they are not those of its shape.
+    fn certified_report(&self, optimum: &Optimal, progress: &dyn Progress) -> Option<Optimum> {
+        let report = self.spec.report.as_ref()?;
+        if report.shaping() == *report {
+            return Some(squared(optimum.certificate()));
+        }
+        let subject = Subject::Real(report.matrix(self.horizon as usize));
+        Some(squared(&gamma_f(subject, CERTIFIED_GAP, progress).ok()?))
     }
 
     /// Bounds on the least mean error factor without its factorization. This is cheaper and reaches
@@ -167,5 +184,19 @@ impl Planner<'_> {
 
     fn is_structured(&self) -> bool {
         matches!(self.spec.workload, Workload::PrefixSum | Workload::Decay { .. })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A comparison does what a count with the same options would do, however long it takes.
+    #[test]
+    fn a_named_mechanism_is_never_too_slow() {
+        let spec = PlanSpec::new(1500, Budget::zcdp(0.5).unwrap());
+        assert!(!Planner::new(&spec).unwrap().is_in_time(Mechanism::Optimal));
+        let named = PlanSpec { mechanism: Some(Mechanism::Optimal), ..spec };
+        assert!(Planner::new(&named).unwrap().is_in_time(Mechanism::Optimal));
     }
 }

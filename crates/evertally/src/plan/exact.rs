@@ -47,6 +47,9 @@ const MAX_SCALE: f64 = (1_u64 << 49) as f64;
 /// is the sign.
 const MAX_STATE_BITS: f64 = 86.0;
 
+/// The refusal of numbers with more bits.
+const OUTGROWN: &str = "over this horizon its numbers would outgrow 128 bits";
+
 /// Standard deviations that a sum of draws exceeds with probability below exp(−512).
 const MAX_SUM_DEVIATIONS: f64 = 32.0;
 
@@ -180,7 +183,12 @@ impl ExactRequest<'_> {
                 check_states(scale * largest / least, horizon, mechanism)?;
                 (filter_rounding(recipe, horizon), *amplification, largest)
             }
-            IntegerDecoder::Rows { rows, amplification } => (rows.rounding(), *amplification, rows.largest()),
+            IntegerDecoder::Rows { rows, amplification } => {
+                if !rows.are_within_reach() {
+                    return Err(Error::unsupported(mechanism, OUTGROWN));
+                }
+                (rows.rounding(), *amplification, rows.largest())
+            }
             IntegerDecoder::Window { recipe, decays, amplification, .. } => {
                 // A window decay sums what it keeps of the running sum, which is the largest number
                 // of the filter.
@@ -210,7 +218,7 @@ impl ExactRequest<'_> {
 /// with at most this standard deviation.
 fn check_states(deviation: f64, horizon: u64, mechanism: crate::Mechanism) -> Result<()> {
     if libm::log2(MAX_SUM_DEVIATIONS * deviation * (horizon as f64).sqrt()) > MAX_STATE_BITS {
-        return Err(Error::unsupported(mechanism, "over this horizon its numbers would outgrow 128 bits"));
+        return Err(Error::unsupported(mechanism, OUTGROWN));
     }
     Ok(())
 }

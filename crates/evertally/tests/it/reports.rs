@@ -97,6 +97,33 @@ fn errors_of_reports_are_those_of_the_dense_decoder() {
     }
 }
 
+/// Reports that do not determine every step: the noise is shaped for steps as well, exact, and within a
+/// fiftieth of the optimum, which is certified for the report itself.
+#[test]
+fn reports_without_steps_or_totals_reach_their_optimum() {
+    for (n, report) in
+        [(56, "7=1;total=0"), (90, "7=1;30=2;total=0"), (60, "30-60=1;total=0"), (20, "1=0;5=3;total=0")]
+    {
+        let spec = PlanSpec {
+            objective: Objective::Report,
+            report: Some(report.parse().unwrap()),
+            ..PlanSpec::new(n, budget())
+        };
+        let comparison = spec.compare(&()).unwrap();
+        let optimum = comparison.optimal_report.unwrap();
+        assert!(optimum.upper / optimum.lower < 1.0 + 1e-5, "{report}: {optimum:?}");
+        let plan = spec.build().unwrap();
+        assert_eq!(
+            (plan.mechanism(), plan.arithmetic()),
+            (Mechanism::Optimal, Arithmetic::Exact),
+            "{report}"
+        );
+        let error = plan.accuracy().report.as_ref().unwrap().error;
+        assert!(error > optimum.lower * (1.0 - 1e-9), "{report}: {error} {optimum:?}");
+        assert!(error < optimum.upper * 1.02, "{report}: {error} {optimum:?}");
+    }
+}
+
 /// A year of days at ρ = 0.015, where independent noise has the standard deviation 10: the errors of
 /// a day, a week, 30 days and the year of published mechanisms, each beaten at all four at once.
 #[test]

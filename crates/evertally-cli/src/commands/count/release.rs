@@ -17,7 +17,7 @@ use crate::output::{
 };
 use crate::plot::{EstimateChart, Point, Thinned, grouped};
 use crate::progress::Progress;
-use evertally::{Shape as PlanShape, Workload};
+use evertally::{Objective, Shape as PlanShape, Workload};
 use evertally_stream::{Buckets, ClosedStep, Share, Zone};
 use std::path::{Path, PathBuf};
 use zeroize::Zeroizing;
@@ -417,7 +417,7 @@ pub(super) fn describe(task: &Task<'_>, horizon: u64, header: &mut Header) {
     }
     if let Some(reporting) = &task.reporting {
         header.record("report", reporting.names());
-        if task.spec.report.is_some() {
+        if task.spec.objective == Objective::Report {
             header.record("weights", reporting.weights());
         }
     }

@@ -123,7 +123,7 @@ impl<'a> Task<'a> {
         let resolved = args.report.resolve(task.buckets(), task.times.zone(), show, no_times)?;
         if let Some(reporting) = &resolved {
             let is_unbounded = task.is_unbounded();
-            reporting.shape(&mut task.spec, is_unbounded)?;
+            reporting.shape(&mut task.spec, args.workload.objective(), is_unbounded)?;
         }
         task.reporting = resolved;
         task.spec.contribution = task.contribution()?;

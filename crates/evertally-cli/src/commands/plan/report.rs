@@ -11,7 +11,7 @@ use crate::output::{self, Existing, JsonObject, write_whole_file};
 use crate::plot::{Line, PlotFormat, TradeOffChart, cross, render};
 use crate::progress::with_progress;
 use clap::Args;
-use evertally::{Comparison, Horizon, Mechanism, Optimum, Plan, PlanSpec, Report};
+use evertally::{Comparison, Horizon, Mechanism, Objective, Optimum, Plan, PlanSpec, Report};
 use evertally_stream::time::TimeReader;
 use evertally_stream::{Buckets, Calendar, StepLength, Zone};
 use std::path::Path;
@@ -35,7 +35,11 @@ pub(crate) struct PlanReportArgs {
 
 impl PlanReportArgs {
     /// Lets the plan keep the error of the report small, if one was asked for.
-    pub(super) fn shape(&self, spec: &mut PlanSpec) -> Result<Option<Reporting>> {
+    pub(super) fn shape(
+        &self,
+        spec: &mut PlanSpec,
+        objective: Option<Objective>,
+    ) -> Result<Option<Reporting>> {
         let buckets = self.buckets(spec.horizon)?;
         let show = |time| Zone::utc().format(time).unwrap_or_default();
         let no_times = |kind: &str| format!("--report {kind} needs --every LENGTH: how long is a step?");
@@ -51,7 +55,13 @@ impl PlanReportArgs {
         if spec.horizon == Horizon::Unbounded {
             return Err(CliError::bad("--report needs --horizon N: an unbounded stream has no mean error"));
         }
-        reporting.shape(spec, false)?;
+        reporting.shape(spec, objective, false)?;
+        if self.curve && spec.objective != Objective::Report {
+            return Err(CliError::bad(format!(
+                "--curve cannot be used with --objective {}: it follows the weights, which then shape nothing",
+                spec.objective
+            )));
+        }
         Ok(Some(reporting))
     }
 
@@ -148,7 +158,7 @@ fn table(spec: &PlanSpec, reporting: &Reporting, comparison: &Comparison, chosen
         rows.push(row);
     }
     let between = |it: Optimum| format!("between {:.7} and {:.7}", it.lower, it.upper);
-    let optimum = comparison.optimal_report.map_or("not certified at this horizon".to_owned(), between);
+    let optimum = comparison.optimal_report.map_or_else(|| no_optimum(spec, comparison), between);
     let mut text = format!(
         "{} steps{} at {}: noise multiplier σ = {:.6}\nroot mean squared error of each kind, by mechanism, for weights {}\nbest possible weighted error factor: {optimum}\n\n",
         spec.horizon,
@@ -169,19 +179,45 @@ fn table(spec: &PlanSpec, reporting: &Reporting, comparison: &Comparison, chosen
         text.push_str("\nskipped:\n");
         text.push_str(&aligned(&skipped, 0..3));
     }
+    let sampled = |plan: &Plan| plan.accuracy().report.as_ref().is_some_and(|report| report.is_sampled);
+    if comparison.entries.iter().any(|(_, plan)| plan.as_ref().is_ok_and(sampled)) {
+        text.push_str(
+            "\nerrors of kinds with more than 2,048 periods are about: they are estimated from 512\n",
+        );
+    }
     if let Some(plan) = chosen {
+        let aim = match spec.objective {
+            Objective::Report => "weighted error",
+            Objective::Worst => "error of the worst step",
+            _ => "mean squared error of the totals",
+        };
         text.push_str(&format!(
-            "\nEvertally would take {}: the least weighted error of those that fit the memory and are ready within some seconds\n",
+            "\nEvertally would take {}: the least {aim} of those that fit the memory and are ready within some seconds\n",
             plan.mechanism()
         ));
     }
     text
 }
 
+/// Why the least weighted error is unknown.
+fn no_optimum(spec: &PlanSpec, comparison: &Comparison) -> String {
+    let refused = comparison.entries.iter().find_map(|(mechanism, plan)| {
+        (*mechanism == Mechanism::Optimal).then_some(plan.as_ref().err()).flatten()
+    });
+    match refused {
+        _ if spec.objective != Objective::Report => {
+            format!("not computed, because the objective is {}", spec.objective)
+        }
+        Some(error) => format!("unknown ({})", reason(error)),
+        None => "not certified for this horizon, budget and number of steps per person".to_owned(),
+    }
+}
+
 /// One point of the curve: the factor on the first weight, and the error of each kind.
 struct CurvePoint {
     factor: f64,
     errors: Vec<f64>,
+    mechanism: Mechanism,
 }
 
 /// Plans with other weights of the first kind, each with the mechanism that would be chosen.
@@ -195,7 +231,8 @@ fn curve(spec: &PlanSpec, reporting: &Reporting) -> Result<Vec<CurvePoint>> {
                 let factor = 10_f64.powf(0.5 * f64::from(half_decades));
                 let plan = PlanSpec { report: Some(reweighted(spec, reporting, factor)?), ..spec.clone() }
                     .build()?;
-                Ok(CurvePoint { factor, errors: errors(&plan, reporting) })
+                let mechanism = plan.mechanism();
+                Ok(CurvePoint { factor, errors: errors(&plan, reporting), mechanism })
             })
             .collect()
     })
@@ -224,10 +261,26 @@ fn curve_table(reporting: &Reporting, points: &[CurvePoint]) -> String {
         rows.push(row);
     }
     format!(
-        "\nwhat can be had together, with other weights of {}:\n{}",
+        "\nwhat can be had together from {}, with other weights of {}:\n{}",
+        mechanisms(points),
         first(reporting),
         aligned(&rows, 0..0)
     )
+}
+
+/// The mechanisms of the curve. The optimum alone has the least weighted error of all.
+fn mechanisms(points: &[CurvePoint]) -> String {
+    let mut names: Vec<String> = points.iter().map(|point| point.mechanism.to_string()).collect();
+    names.dedup();
+    names.join(", ")
+}
+
+/// What the curve shows.
+fn curve_label(points: &[CurvePoint]) -> String {
+    match points.iter().all(|point| point.mechanism == Mechanism::Optimal) {
+        true => "least weighted error".to_owned(),
+        false => format!("{}, other weights", mechanisms(points)),
+    }
 }
 
 fn first(reporting: &Reporting) -> &str {
@@ -253,7 +306,10 @@ fn json(reporting: &Reporting, comparison: &Comparison, points: &[CurvePoint]) -
     };
     let bounds = |it: Optimum| JsonObject::default().with("lower", it.lower).with("upper", it.upper);
     let point = |point: &CurvePoint| {
-        JsonObject::default().with("factor", point.factor).with("errors", point.errors.clone())
+        JsonObject::default()
+            .with("factor", point.factor)
+            .with("errors", point.errors.clone())
+            .with("mechanism", point.mechanism.to_string())
     };
     let kinds: Vec<&str> = reporting.kinds.iter().map(|kind| kind.name.as_str()).collect();
     let weights: Vec<f64> = reporting.kinds.iter().map(|kind| kind.weight).collect();
@@ -276,7 +332,7 @@ fn chart(
 ) -> TradeOffChart {
     let place = |errors: &[f64]| Some((*errors.first()?, *errors.last()?));
     let curve = points.iter().filter_map(|point| place(&point.errors)).collect();
-    let mut lines = vec![Line::plain("least weighted error", curve)];
+    let mut lines = vec![Line::plain(&curve_label(points), curve)];
     for (mechanism, plan) in &comparison.entries {
         let is_shown = ["input-perturbation", "binary", "square-root", "graded-square-root"];
         let Some(plan) = plan.as_ref().ok().filter(|_| is_shown.contains(&mechanism.name())) else {

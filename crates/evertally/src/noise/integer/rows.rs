@@ -33,6 +33,8 @@ pub struct Rows {
     /// The entries of each row before its one.
     rows: Arc<[Vec<Factor>]>,
     diagonal: Arc<[f64]>,
+    /// The largest Σ_j |L̃\[t,j\]|.
+    largest_sum: f64,
 }
 
 impl Rows {
@@ -41,8 +43,16 @@ impl Rows {
         let n = decoder.rows();
         let diagonal: Arc<[f64]> = (0..n).map(|t| decoder.row(t)[t]).collect();
         let row = |t: usize| decoder.row(t)[..t].iter().zip(&*diagonal);
+        let sums = (0..n).map(|t| 1.0 + row(t).map(|(entry, own)| (entry / own).abs()).sum::<f64>());
+        let largest_sum = sums.fold(0.0, f64::max);
         let rows = (0..n).map(|t| row(t).map(|(entry, own)| Factor::new(entry / own)).collect()).collect();
-        Self { rows, diagonal }
+        Self { rows, diagonal, largest_sum }
+    }
+
+    /// Whether every p fits its 128 bits: draws are below 2^57, and have [`FRACTION`] fractional bits.
+    pub(crate) fn are_within_reach(&self) -> bool {
+        // One bit is left for the roundings of the sum.
+        libm::scalbn(self.largest_sum, 57 + FRACTION as i32) < libm::exp2(125.0)
     }
 
     pub(crate) fn horizon(&self) -> u64 {
@@ -125,5 +135,21 @@ impl IntegerCorrelator for RowsCorrelator {
         self.drawn.zeroize();
         (0..step).for_each(|_| self.draw());
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A row of entries that add up to 2^28 leaves room for draws below 2^57, and one of 2^29 does not.
+    #[test]
+    fn sums_of_draws_fit_their_bits() {
+        for (bits, fits) in [(0, true), (27, true), (28, false), (35, false)] {
+            let entry = libm::exp2(f64::from(bits)) / 2.0;
+            let decoder =
+                Matrix::from_fn(3, 3, |i, j| if i == j { 1.0 } else { -entry * f64::from(u8::from(i > j)) });
+            assert_eq!(Rows::new(&decoder).are_within_reach(), fits, "{bits}");
+        }
     }
 }
