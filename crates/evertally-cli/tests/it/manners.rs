@@ -237,7 +237,7 @@ fn an_ending_that_is_not_known_is_refused_with_those_that_are() {
         (format!("{COUNT} --plot a.pdf"), &["a.pdf", ".svg or .png", "--plot"]),
         (
             COUNT.replace("in.csv", "in.xlsx"),
-            &["in.xlsx", ".csv, .tsv, .jsonl, .json or .parquet", "--input-format"],
+            &["in.xlsx", ".csv, .tsv, .jsonl, .json, .parquet or .arrow", "--input-format"],
         ),
         ("demo --output a.xlsx".to_owned(), &["a.xlsx", ".csv", "--output"]),
         ("predict m.json in.csv --output a.parquet".to_owned(), &["a.parquet", ".jsonl", "--format"]),

@@ -216,7 +216,9 @@ fn largest_residual(decoder: &Matrix, encoder: &Matrix, workload: &Matrix) -> f6
     let unit = (n + 8) as f64 * f64::EPSILON;
     let entry = |i: usize, j: usize| (workload[(i, j)] - product[(i, j)]).abs() + unit * sizes[(i, j)];
     let column = |j: usize| (0..n).map(|i| entry(i, j).powi(2)).sum::<f64>().sqrt();
-    (0..n).map(column).fold(0.0, f64::max)
+    // What is not a number stays, unlike in a maximum.
+    let longer = |longest: f64, norm: f64| if norm > longest || norm.is_nan() { norm } else { longest };
+    (0..n).map(column).fold(0.0, longer)
 }
 
 /// Row by row. The draws so far are kept, and are not part of the state: they can be made again.
