@@ -94,7 +94,7 @@ def main() -> None:
         for form in ("parquet", "csv"):
             path = os.path.join(directory, f"events.{form}")
             for kind, extra in runs.items():
-                if kind and (number or form == "csv"):
+                if kind and number:
                     continue
                 print(f"round {number + 1}: evertally {kind} on {form}", file=sys.stderr)
                 _, cpu, memory, took = measured([program, "count", path, *options, *extra, "--output", os.devnull])
