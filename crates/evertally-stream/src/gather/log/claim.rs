@@ -75,8 +75,8 @@ impl Form {
         let micros = u64::try_from(coded >> 2).ok()?.checked_mul(*unit)?;
         let key = if self.has_keys { u32::try_from(read_number(bytes)?).ok()? } else { 0 };
         let coded = read_number(bytes)?;
-        let unit = if coded & 1 == 0 { Amount::ONE.grid_steps() } else { 1 };
-        let size = i128::try_from(coded >> 2).ok()?.checked_mul(unit)?;
+        let size = i128::try_from(coded >> 2).ok()?;
+        let size = if coded & 1 == 0 { size.checked_mul(Amount::ONE.grid_steps())? } else { size };
         let amount = Amount::from_grid_steps(if coded & 2 == 0 { size } else { -size });
         let id = if self.has_ids { self.read_id(bytes)? } else { None };
         Some(Claim { time: self.start.wrapping_add(micros as i64), id, key, amount })
@@ -99,6 +99,19 @@ pub(super) fn write_number(mut number: u128, bytes: &mut Vec<u8>) {
 }
 
 pub(super) fn read_number(bytes: &mut &[u8]) -> Option<u128> {
+    // Nearly all numbers fit into a word, which is much faster to assemble.
+    let mut number = 0_u64;
+    for (index, group) in bytes.iter().enumerate().take(9) {
+        number |= u64::from(group & 0x7f) << (7 * index);
+        if group & 0x80 == 0 {
+            *bytes = &bytes[index + 1..];
+            return Some(number.into());
+        }
+    }
+    read_long_number(bytes)
+}
+
+fn read_long_number(bytes: &mut &[u8]) -> Option<u128> {
     let mut number = 0;
     for shift in (0..u128::BITS).step_by(7) {
         let (group, rest) = bytes.split_first()?;

@@ -44,12 +44,13 @@ impl Decider {
             claims.truncate(1);
             return;
         };
-        let (mut kept, mut counting, mut step) = (Vec::with_capacity(claims.len()), Vec::new(), None);
+        let (mut counting, mut step, mut kept) = (Vec::new(), None, 0);
         let mut in_step = InStep::default();
-        for claim in claims.drain(..) {
-            let this = self.step_of(&claim);
+        for next in 0..claims.len() {
+            let this = self.step_of(&claims[next]);
             if step.replace(this) != Some(this) {
-                in_step = InStep::default();
+                in_step.keys.clear();
+                in_step.ids.clear();
                 if !self.has_ids {
                     if counting.len() as u64 == limits.max_steps() {
                         break;
@@ -57,20 +58,25 @@ impl Decider {
                     admit_step(limits, &mut counting, this);
                 }
             }
-            self.keep(claim, &mut kept, &mut in_step, limits, symbols);
+            // Those that are kept move to the front.
+            let (before, rest) = claims.split_at_mut(next);
+            if self.is_kept(&rest[0], &mut before[..kept], &mut in_step, limits, symbols) {
+                claims.swap(kept, next);
+                kept += 1;
+            }
         }
-        *claims = kept;
+        claims.truncate(kept);
     }
 
-    /// Puts a claim behind those of its step, if it may count.
-    fn keep(
+    /// Whether a claim may count beside those that are kept. If not, it may be added to one of them.
+    fn is_kept(
         &self,
-        claim: Claim,
-        kept: &mut Vec<Claim>,
+        claim: &Claim,
+        kept: &mut [Claim],
         in_step: &mut InStep,
         limits: Participation,
         symbols: &Symbols,
-    ) {
+    ) -> bool {
         let place = symbols.place_of(claim.key);
         let known = in_step.keys.iter().position(|key| key.place == place);
         let index = known.unwrap_or_else(|| {
@@ -82,16 +88,15 @@ impl Decider {
         let most = match (self.share.max_events(), self.has_ids) {
             (None, false) if key.held > 0 => {
                 kept[key.first].amount += claim.amount;
-                return;
+                return false;
             }
             (None, _) => u64::MAX,
             (Some(events), false) => events,
             (Some(events), true) => events.saturating_mul(limits.max_steps()),
         };
-        if !is_copy && key.held < most {
-            key.held += 1;
-            kept.push(claim);
-        }
+        let is_kept = !is_copy && key.held < most;
+        key.held += u64::from(is_kept);
+        is_kept
     }
 
     /// Passes on what counts of the claims of one claimant, which are in the order of the rule.
