@@ -4,7 +4,7 @@
 //! claimant's events depends on these events alone ([`admission`](crate::admission)), so they can be
 //! decided claimant by claimant, at the end of the input. Until then each event is a [`Claim`], stored
 //! under the tag of its claimant: 88 bits of two secret hashes of the name. The first byte of a tag
-//! selects one of 256 [`Shelf`]s. New claims are appended to their shelf. When these are a sixteenth of
+//! selects one of 256 [`Shelf`]s. New claims are appended to their shelf. When these are a twelfth of
 //! it, the shelf is sorted by tag again, and claims that can never count are dropped ([`reduce`]). When
 //! all shelves exceed the limit on memory, they are written to [`Spill`] and emptied.
 //!
@@ -19,7 +19,7 @@
 //! that is not declared is held once. Of the claims of a person, those after the k-th step that could
 //! count are dropped. Without ids, a step needs one claim for each event that may count, or one for
 //! each key if all events of a step are added up. An event is sorted and encoded once, and copied about
-//! sixteen times. What was spilled is decided in 256 parts: the claims of one part are in memory
+//! twelve times. What was spilled is decided in 256 parts: the claims of one part are in memory
 //! together. The blobs on disk name persons by tags only, but hold the texts of ids.
 //!
 //! [`Claim`]: claim::Claim

@@ -19,7 +19,7 @@ pub(super) const SHELVES: usize = 256;
 pub(super) type Tag = [u8; 10];
 
 /// `recent` may be this part of `sorted`.
-const MAX_RECENT_PART: usize = 16;
+const MAX_RECENT_PART: usize = 12;
 
 /// `recent` may always have this many bytes.
 const MIN_RECENT_BYTES: usize = 4096;
