@@ -22,6 +22,7 @@ mod gamma;
 mod gamma_properties;
 mod graded;
 mod key_parts;
+mod keys_per_step;
 mod means;
 mod odometer;
 mod open_key_states;
