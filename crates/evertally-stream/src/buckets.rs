@@ -173,6 +173,14 @@ impl Buckets {
         if step >= self.steps { Err(Error::OutsideRange { side: Side::After }) } else { Ok(step) }
     }
 
+    /// The step that a time belongs to, and how far it is behind the start of the step, in
+    /// microseconds.
+    #[inline]
+    pub(crate) fn moment_of(&self, time: i64) -> Result<(u64, u64)> {
+        let step = self.step_of(time)?;
+        Ok((step, time.abs_diff(self.start_of(step))))
+    }
+
     /// The step that a time would belong to if the range went on for ever; 0 for a time before it.
     pub(crate) fn step_in_any_range(&self, time: i64) -> u64 {
         match &self.ends {

@@ -35,7 +35,8 @@ pub struct Clocked {
 }
 
 impl Clocked {
-    /// Starts before all time: every event is early until the clock says what time it is.
+    /// Starts before all time: every event is early until the clock says what time it is. The open
+    /// buckets and the events that they hold take up to `memory_limit` bytes.
     ///
     /// # Errors
     /// [`Error::TooCostly`] if the buckets that may be open at once would take more than
@@ -51,7 +52,7 @@ impl Clocked {
         }
         Ok(Self {
             buckets,
-            contest: Contest::new(rules),
+            contest: Contest::new(rules).holding_at_most(memory_limit - needed as u64),
             lag_micros,
             now: i64::MIN,
             open: 0,
@@ -97,7 +98,8 @@ impl Clocked {
     /// others and is decided when its step closes.
     ///
     /// # Errors
-    /// [`Error::OutsideRange`], and the errors of values. An error changes nothing.
+    /// [`Error::OutsideRange`], [`Error::TooManyClaims`], and the errors of values. An error changes
+    /// nothing.
     pub fn push(&mut self, event: &Event<'_>) -> Result<Option<Outcome>> {
         if self.contest.is_unnamed(event) {
             return Ok(Some(Outcome::Unnamed));

@@ -10,7 +10,12 @@
 //! comes before its step closes. The tests compare this with the rule as it is written: sort all
 //! events, decide one by one.
 //!
-//! **Cost.** A claim takes 64 bytes and the texts of its id and key. Without a bound, one claim
+//! **Memory.** The claims of all open steps may have a [limit](Contest::holding_at_most). An event is
+//! refused with an error, and changes nothing, once they have reached it or if a new claimant would pass
+//! it. What tables, lists and trees take beyond their entries is counted in.
+//!
+//! **Cost.** A claim takes 64 bytes and the texts of its id and key, and a claimant about 150 bytes and its
+//! name. Without a bound, one claim
 //! is held for each id in a step. With a bound, one is held for each person in a step, and up to k
 //! where ids are compared as well: at most k − 1 of them can be duplicates, because no more have
 //! counted before. Where several events of a person may count in a step, all claims are held. The
@@ -26,15 +31,18 @@ use crate::admission::{Admission, IdStore, Outcome};
 use crate::amount::Amount;
 use crate::contribution::KnownIds;
 use crate::decide::{Candidate, Counted, decide_step};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::memory::{Ids, Memory, Persons};
 use crate::names::given_name;
 use crate::rules::{Event, Rules};
 use crate::share::Share;
-use claims::{Claim, Claims};
+use claims::{ALLOCATION, Claim, Claims, in_table};
 
 /// The claims of one step, by person, or by id where persons are not bounded.
 type StepClaims = HashMap<Box<str>, Claims>;
+
+/// The bytes of a claimant besides the name and the claims.
+const CLAIMANT_BYTES: u64 = in_table(size_of::<(Box<str>, Claims)>()) + ALLOCATION as u64;
 
 /// What is known of an event when it is handed in.
 pub(crate) enum Entry {
@@ -52,17 +60,25 @@ pub(crate) struct Contest {
     rules: Rules,
     admission: Admission<Ids, Persons>,
     open: BTreeMap<u64, StepClaims>,
+    /// The bytes of all open claims, and the most that they may take.
+    held: u64,
+    limit: u64,
 }
 
 impl Contest {
     pub(crate) fn new(rules: Rules) -> Self {
         let admission = rules.admission();
-        Self { rules, admission, open: BTreeMap::new() }
+        Self { rules, admission, open: BTreeMap::new(), held: 0, limit: u64::MAX }
+    }
+
+    /// The same with a limit on the bytes of open claims.
+    pub(crate) fn holding_at_most(self, limit: u64) -> Self {
+        Self { limit, ..self }
     }
 
     /// A contest that goes on from what earlier runs remember.
     pub(crate) fn after(rules: Rules, memory: Memory) -> Self {
-        Self { rules, admission: memory.into_admission(), open: BTreeMap::new() }
+        Self { admission: memory.into_admission(), ..Self::new(rules) }
     }
 
     /// What was decided about persons and ids.
@@ -90,6 +106,7 @@ impl Contest {
         event: &Event<'_>,
         step: std::result::Result<u64, Outcome>,
     ) -> Result<Entry> {
+        let event = &self.rules.identified(event);
         if self.is_unnamed(event) {
             return Ok(Entry::Refused(Outcome::Unnamed));
         }
@@ -108,15 +125,22 @@ impl Contest {
         // Without declared keys, no event has one.
         let key = given_name(event.key).filter(|_| self.rules.keys.is_some()).map(Into::into);
         let claim = Claim { time: event.time, id: id.map(Into::into), key, amount };
+        let too_many = Error::TooManyClaims { limit: self.limit };
         let max_claims = self.max_claims();
         let claims = self.open.entry(step).or_default();
         match claims.get_mut(claimant) {
-            Some(claims) => claims.offer(claim, max_claims.unwrap_or(usize::MAX)),
+            Some(_) if self.held >= self.limit => return Err(too_many),
+            Some(claims) => claims.offer(claim, max_claims.unwrap_or(usize::MAX), &mut self.held),
             None => {
                 let first = match max_claims {
                     Some(_) => Claims::one(claim),
                     None => Claims::all_from(claim),
                 };
+                let held = self.held + bytes_of(claimant, &first);
+                if held > self.limit || claims.try_reserve(1).is_err() {
+                    return Err(too_many);
+                }
+                self.held = held;
                 claims.insert(claimant.into(), first);
             }
         }
@@ -126,7 +150,9 @@ impl Contest {
     /// The most claims of a claimant in a step that are held; `None` if all are.
     fn max_claims(&self) -> Option<usize> {
         let Some(limits) = self.rules.limits else { return Some(1) };
-        let counts_once = self.rules.share.max_events() == Some(1);
+        // A person who counts once per key has no more slots, and holds one claim of each key.
+        let share = &self.rules.share;
+        let counts_once = share.max_events() == Some(1) || share.is_once_per_key();
         let max_claims = if self.rules.has_ids { limits.max_steps() } else { 1 };
         counts_once.then(|| usize::try_from(max_claims).unwrap_or(usize::MAX))
     }
@@ -152,6 +178,7 @@ impl Contest {
         let Some(claims) = self.open.remove(&step) else { return Vec::new() };
         let mut counted = Vec::new();
         for (claimant, claims) in claims {
+            self.held = self.held.saturating_sub(bytes_of(&claimant, &claims));
             counted.extend(decide_claims(&mut self.admission, &self.rules, &claimant, claims.iter(), step));
         }
         counted
@@ -165,7 +192,7 @@ impl Contest {
     /// What would become of an event of this step if every step before it closed now. Changes
     /// nothing.
     pub(crate) fn preview(&self, event: &Event<'_>, step: u64) -> Outcome {
-        self.decide_after(event, step, step)
+        self.decide_after(&self.rules.identified(event), step, step)
     }
 
     /// Whether an event of this step may count although its [preview](Self::preview) says that it
@@ -196,8 +223,17 @@ impl Contest {
                 decide_claims(&mut admission, &self.rules, claimant, claims.iter().take(most), *open);
             }
         }
-        admission.decide(id.map(|id| (person, id)), person, Ok(step))
+        let slot = self.rules.share.slot(step, 0).ok_or(Outcome::OverBound);
+        match admission.decide(id.map(|id| (person, id)), person, slot) {
+            Outcome::Counted { .. } => Outcome::Counted { step },
+            outcome => outcome,
+        }
     }
+}
+
+/// The bytes of a claimant in an open step, with all claims.
+fn bytes_of(claimant: &str, claims: &Claims) -> u64 {
+    CLAIMANT_BYTES + claimant.len() as u64 + claims.bytes()
 }
 
 /// Decides on the claims of one claimant in a step.

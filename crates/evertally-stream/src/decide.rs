@@ -7,6 +7,12 @@
 //!
 //! **Guarantee.** What is added to a key is clamped as the share says, so one person adds no more than
 //! [`Share::contribution`](crate::Share::contribution) states.
+//!
+//! **Once per key.** Where a person counts once in each of their first q keys
+//! ([`Share::once_per_key`](crate::Share::once_per_key)), the id of a claim is its key. So a key that has
+//! counted is a duplicate in every later step. Each key that counts takes a slot of the person, and there
+//! are q slots. A slot is a number of its own in the place of a step, so the same stores bound keys
+//! instead of steps.
 
 use crate::admission::{Admission, IdStore, Outcome, PersonStore};
 use crate::amount::Amount;
@@ -31,6 +37,9 @@ pub(crate) fn decide_step<'c, Ids: IdStore, Persons: PersonStore>(
     step: u64,
     claims: impl Iterator<Item = Candidate<Ids::Id<'c>>>,
 ) -> Vec<Counted> {
+    if share.is_once_per_key() {
+        return once_per_key(admission, share, person, step, claims);
+    }
     let mut sums: Vec<Counted> = Vec::new();
     let mut events = 0;
     for Candidate { id, counted: (place, amount) } in claims {
@@ -62,4 +71,26 @@ pub(crate) fn decide_step<'c, Ids: IdStore, Persons: PersonStore>(
         sums.iter_mut().for_each(|(_, sum)| *sum = clamp.apply_to_sum(*sum));
     }
     sums
+}
+
+/// The same for a share of all steps: each key that has not counted yet takes a slot of the person.
+fn once_per_key<'c, Ids: IdStore, Persons: PersonStore>(
+    admission: &mut Admission<Ids, Persons>,
+    share: &Share,
+    person: Option<Persons::Person<'_>>,
+    step: u64,
+    claims: impl Iterator<Item = Candidate<Ids::Id<'c>>>,
+) -> Vec<Counted> {
+    let mut counted = Vec::new();
+    for Candidate { id, counted: (place, _) } in claims {
+        // A claim without its key could count twice in it.
+        let (Some(id), Some(slot)) = (id, share.slot(step, counted.len())) else { continue };
+        match admission.decide(Some(id), person, Ok(slot)) {
+            Outcome::Counted { .. } => counted.push((place, Amount::ONE)),
+            Outcome::Duplicate => {}
+            // No slot is left.
+            _ => break,
+        }
+    }
+    counted
 }

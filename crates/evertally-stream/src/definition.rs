@@ -20,6 +20,7 @@ use evertally::internals::noise_name::{Fields, Value};
 use crate::amount::Clamp;
 use crate::buckets::BucketLength;
 use crate::calendar::Calendar;
+use crate::presence::Presence;
 use crate::share::Share;
 
 const MAGIC: [u8; 4] = *b"EVND";
@@ -27,6 +28,15 @@ const VERSION: u8 = 2;
 
 /// The field of the two totals of a mean. The numbers before it are left for how events are bounded.
 const MEAN: u8 = 12;
+
+/// The field of a share that is one in each of the first keys of a person, in all steps together.
+const ONCE_PER_KEY: u8 = 13;
+
+/// The field of persons who come and go.
+const STAYS: u8 = 14;
+
+/// The field of the edges of bins.
+const BINS: u8 = 15;
 
 /// The field of the filter. Smaller numbers are left for how events are bounded.
 const FILTER: u8 = 24;
@@ -92,6 +102,17 @@ pub struct Reading<'a> {
     pub format: Option<&'a str>,
 }
 
+/// Persons who come and go are counted: how they do, and how often they may.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stays<'a> {
+    /// What makes a person present.
+    pub presence: Presence,
+    /// The most stays of a person, over all keys.
+    pub max_stays: u64,
+    /// The column that says whether an event is an insertion or a deletion.
+    pub operation: Option<&'a str>,
+}
+
 /// Everything outside the plan that decides what is counted.
 ///
 /// ```
@@ -130,6 +151,10 @@ pub struct Definition<'a> {
     pub share: Share,
     /// Which events win. It is encoded only if persons are bounded or ids are compared.
     pub precedence: Precedence,
+    /// How persons come and go, if the number of those who are present is counted.
+    pub stays: Option<Stays<'a>>,
+    /// The edges of the bins that are the keys, if the key of an event is a number.
+    pub bins: Option<&'a [f64]>,
     /// Which rows count, in a form that says the same in one way only; `None` if all do.
     pub filter: Option<&'a str>,
 }
@@ -188,6 +213,26 @@ impl Definition<'_> {
         if self.is_mean {
             // The first total has the distance from the low end, and the second that from the high end.
             fields.put(MEAN, Value::new().code(1));
+        }
+        if self.share.is_once_per_key() {
+            fields.put(ONCE_PER_KEY, Value::new().integer(self.share.max_keys()));
+        }
+        if let Some(Stays { presence, max_stays, operation }) = self.stays {
+            let value = match presence {
+                Presence::Window { steps } => Value::new().code(0).integer(steps),
+                Presence::Operations => Value::new().code(1),
+            };
+            let value = value.integer(max_stays);
+            fields.put(
+                STAYS,
+                match operation {
+                    Some(column) => value.code(1).text(column),
+                    None => value.code(0),
+                },
+            );
+        }
+        if let Some(edges) = self.bins {
+            fields.put(BINS, edges.iter().fold(Value::new(), |value, edge| value.real(*edge)));
         }
         if let Some(filter) = self.filter {
             fields.put(FILTER, Value::new().text(filter));
@@ -279,6 +324,10 @@ mod tests {
             share: Share::new(max_events, max_keys, sum).unwrap(),
             ..bounded(Some((1, 1)), Precedence::Time)
         };
+        let staying = |presence, max_stays, operation| {
+            let stays = Some(Stays { presence, max_stays, operation });
+            Definition { stays, ..bounded(Some((2, 1)), Precedence::Time) }
+        };
         let reading = |zone, format| Definition { reading: Reading { zone, format }, ..timed };
         vec![
             Definition::default(),
@@ -323,6 +372,18 @@ mod tests {
             sharing(None, 1, clamp(0.0, 1.0)),
             sharing(None, 1, clamp(-1.0, 1.0)),
             sharing(None, 2, clamp(0.0, 1.0)),
+            Definition { share: Share::once_per_key(2).unwrap(), ..bounded(Some((1, 1)), Precedence::Time) },
+            Definition { share: Share::once_per_key(3).unwrap(), ..bounded(Some((1, 1)), Precedence::Time) },
+            sharing(Some(2), 2, clamp(0.0, 1.0)),
+            staying(Presence::Window { steps: 2 }, 1, None),
+            staying(Presence::Window { steps: 3 }, 1, None),
+            staying(Presence::Window { steps: 2 }, 2, None),
+            staying(Presence::Operations, 2, Some("o")),
+            staying(Presence::Operations, 2, Some("p")),
+            staying(Presence::Operations, 3, Some("o")),
+            Definition { bins: Some(&[]), ..timed },
+            Definition { bins: Some(&[1.0]), ..timed },
+            Definition { bins: Some(&[1.0, 2.0]), ..timed },
             Definition { filter: Some(""), ..timed },
             Definition { filter: Some("\"n\" > 1"), ..timed },
             Definition { filter: Some("\"n\" > 2"), ..timed },

@@ -31,6 +31,15 @@ pub enum Error {
     /// A value whose magnitude is beyond 2^53.
     #[error("the value is too large: magnitudes are up to 2^53")]
     ValueTooLarge,
+    /// An event without a key, where every event counts for the key that it names.
+    #[error("the event names no group")]
+    NoKey,
+    /// A key whose name is too long to be released.
+    #[error("the name of the group is longer than {most} bytes")]
+    KeyTooLong {
+        /// The most bytes of a name.
+        most: usize,
+    },
     /// More rows than steps were declared.
     #[error("there are more rows than the {horizon} declared steps")]
     HorizonSpent {

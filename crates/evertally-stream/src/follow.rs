@@ -54,6 +54,14 @@ impl Follow {
         Self { buckets, contest: Contest::new(rules), open: 0, totals }
     }
 
+    /// Limits the bytes of events that are held. An event beyond them is
+    /// [`Error::TooManyClaims`](crate::Error::TooManyClaims).
+    #[must_use]
+    pub fn holding_at_most(mut self, bytes: u64) -> Self {
+        self.contest = self.contest.holding_at_most(bytes);
+        self
+    }
+
     /// The step whose bucket is open; the number of steps once all are closed.
     #[must_use]
     pub fn open_step(&self) -> u64 {
@@ -63,8 +71,9 @@ impl Follow {
     /// Takes one event. The steps that it closed must be taken from the answer: they come out once.
     ///
     /// # Errors
-    /// [`Error::OutsideRange`](crate::Error::OutsideRange), and the errors of values. An error
-    /// changes nothing.
+    /// [`Error::OutsideRange`](crate::Error::OutsideRange),
+    /// [`Error::TooManyClaims`](crate::Error::TooManyClaims), and the errors of values. An error changes
+    /// nothing.
     pub fn push(&mut self, event: &Event<'_>) -> Result<PushAnswer> {
         let refused = |outcome| PushAnswer { outcome: Some(outcome), closed: ClosedSteps::none() };
         if self.contest.is_unnamed(event) {

@@ -2,6 +2,7 @@
 
 mod bulk;
 mod log;
+mod open;
 
 use crate::admission::Outcome;
 use crate::amount::Amount;
@@ -14,7 +15,8 @@ use crate::memory::Memory;
 use crate::names::given_name;
 use crate::rules::{Event, Rules};
 use log::Log;
-pub use log::Spill;
+pub use log::{ClaimBatch, KeyNumber, Moment, Spill, Tag};
+pub use open::{InKey, OpenGather, OpenSteps};
 use std::ops::Range;
 
 /// Totals of every step and key of a finished input, whose events may stand in any order.
@@ -26,12 +28,12 @@ use std::ops::Range;
 /// remember. Which steps those are is public, so no event decides which others count. An event of
 /// another step counts in no run but that of its step: [`Outcome::Late`] before them and
 /// [`Outcome::Early`] after them. The events of such a run that compete are held in
-/// memory, at 64 bytes and their names each.
+/// memory, and are an error beyond the limit on memory.
 ///
 /// Memory: 16 bytes × steps × keys, allocated at the start. Where persons are bounded or ids are
-/// compared, the events that may count are held in addition until the end, in about 20 bytes for each
-/// person (or id) and 6 for each further event. Beyond the limit on memory they go to
-/// [`Spill`].
+/// compared, the events that may count are held in addition until the end, in 11 bytes for each person
+/// (or id) and 5 to 8 for each of their events, and a few more if events have values. Beyond the limit on
+/// memory they go to [`Spill`].
 pub struct Gather {
     buckets: Buckets,
     rules: Rules,
@@ -64,7 +66,7 @@ impl Gather {
         let steps = 0..buckets.steps();
         let totals = table(&steps, &rules, memory_limit)?;
         let left = memory_limit.saturating_sub(size_of_val(&totals[..]) as u64);
-        let log = rules.has_competition().then(|| Log::new(&rules, &buckets, left));
+        let log = rules.has_competition().then(|| Log::new(&rules, left));
         let cells = totals.len();
         Ok(Self { buckets, rules, steps, totals, cells, log, run: None })
     }
@@ -73,7 +75,7 @@ impl Gather {
     /// ones.
     ///
     /// # Errors
-    /// As [`Gather::new`].
+    /// As [`Gather::new`]. What is remembered of persons and ids counts as memory.
     pub fn of_steps(
         buckets: Buckets,
         rules: Rules,
@@ -86,8 +88,16 @@ impl Gather {
         let cells = totals.len();
         totals.extend([Amount::default(); 2]);
         let key_tag = memory.key_tag();
-        let run = Run { contest: Contest::after(rules.clone(), memory), key_tag };
+        let left = memory_limit.saturating_sub(size_of_val(&totals[..]) as u64 + memory.bytes());
+        let run = Run { contest: Contest::after(rules.clone(), memory).holding_at_most(left), key_tag };
         Ok(Self { buckets, rules, steps, totals, cells, log: None, run: Some(run) })
+    }
+
+    /// Sets the limit on the memory of events that compete, before the first of them.
+    #[must_use]
+    pub fn holding_at_most(mut self, bytes: u64) -> Self {
+        self.log = self.log.map(|_| Log::new(&self.rules, bytes));
+        self
     }
 
     /// Opens the place for events that do not fit in memory, once there are any. Without a place, they
@@ -109,6 +119,7 @@ impl Gather {
     /// [`Error::OutsideRange`] and the errors of values, which change nothing.
     /// [`Error::TooManyClaims`] and [`Error::Spill`], after which the input cannot be gathered.
     pub fn push(&mut self, event: &Event<'_>) -> Result<Option<Outcome>> {
+        let event = &self.rules.identified(event);
         if self.rules.is_unnamed(event) {
             return Ok(Some(Outcome::Unnamed));
         }
@@ -132,7 +143,8 @@ impl Gather {
         let claimant = if self.rules.limits.is_some() { event.person } else { event.id };
         match (&mut self.log, given_name(claimant)) {
             (Some(log), Some(claimant)) => {
-                log.add(claimant, event, amount)?;
+                let moment = moment_of(&self.buckets, event.time)?;
+                log.add(claimant, moment, event.key, event.id, amount)?;
                 Ok(None)
             }
             _ => {
@@ -175,8 +187,15 @@ impl Gather {
     }
 }
 
+/// The place of a time among the steps.
+#[inline]
+fn moment_of(buckets: &Buckets, time: i64) -> Result<Moment> {
+    let (step, offset) = buckets.moment_of(time)?;
+    Ok(Moment { step, offset })
+}
+
 /// The empty totals of these steps.
-fn table(steps: &Range<u64>, rules: &Rules, memory_limit: u64) -> Result<Vec<Amount>> {
+pub(crate) fn table(steps: &Range<u64>, rules: &Rules, memory_limit: u64) -> Result<Vec<Amount>> {
     let (steps, keys) = (steps.end.saturating_sub(steps.start), rules.width());
     let cells = u128::from(steps) * keys as u128;
     let needed = cells * size_of::<Amount>() as u128;
@@ -198,7 +217,7 @@ fn add(rules: &Rules, totals: &mut [Amount], row: u64, counted: Counted) {
     rules.add(&mut totals[row as usize * rules.width()..], counted);
 }
 
-/// The closed steps of a [`Gather`], in order.
+/// The closed steps of a [`Gather`], or of rows that were read, in order.
 pub struct GatheredSteps {
     width: usize,
     totals: Vec<Amount>,
@@ -208,6 +227,17 @@ pub struct GatheredSteps {
 }
 
 impl GatheredSteps {
+    /// The totals of all steps from the first on.
+    pub(crate) fn new(width: usize, totals: Vec<Amount>) -> Self {
+        Self { width, totals, first: 0, next: 0 }
+    }
+
+    /// Steps of one total each, from this step on.
+    #[must_use]
+    pub fn of_rows(first: u64, totals: Vec<Amount>) -> Self {
+        Self { width: 1, totals, first, next: 0 }
+    }
+
     /// The totals of every step that is left, in order, without taking it.
     pub fn totals(&self) -> impl Iterator<Item = &[Amount]> + '_ {
         self.totals[self.next * self.width..].chunks(self.width)
@@ -223,7 +253,14 @@ impl Iterator for GatheredSteps {
         self.next += 1;
         Some(closed)
     }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let left = self.totals.len() / self.width - self.next;
+        (left, Some(left))
+    }
 }
+
+impl ExactSizeIterator for GatheredSteps {}
 
 #[cfg(test)]
 mod tests {

@@ -7,9 +7,11 @@
 //! change again.
 //!
 //! [`Gather`] takes events in any order and closes every step at the end, or some of the steps with a
-//! [`Memory`] of the persons and ids before. [`Follow`] holds one open
+//! [`Memory`] of the persons and ids before. [`OpenGather`] does the same for keys that nobody
+//! declared. [`Follow`] holds one open
 //! bucket and closes it as soon as an event has moved past it. [`Clocked`] holds the buckets that a
-//! clock has not closed yet. [`Rows`] serves input in which each row is already a step. The ledger
+//! clock has not closed yet. [`Present`] turns the events of persons who come and go into changes of one up
+//! and one down. [`Rows`] serves input in which each row is already a step. The ledger
 //! and Spark hold events themselves, and use [`Admission`] with stores of their own.
 //!
 //! Everything here is a pure state machine: no input or output, and no clock except
@@ -43,6 +45,7 @@ mod memory;
 mod names;
 mod participants;
 mod periods;
+mod presence;
 mod rows;
 mod rules;
 mod share;
@@ -56,16 +59,19 @@ pub use calendar::Calendar;
 pub use clocked::Clocked;
 pub use closed::{ClosedStep, ClosedSteps};
 pub use contribution::{ContributionBound, KnownIds, admit_step};
-pub use definition::{Closing, Columns, Definition, Precedence, Reading};
+pub use definition::{Closing, Columns, Definition, Precedence, Reading, Stays};
 pub use error::{Error, Result, Side};
 pub use follow::{Follow, PushAnswer};
-pub use gather::{Gather, GatheredSteps, Spill};
+pub use gather::{
+    ClaimBatch, Gather, GatheredSteps, InKey, KeyNumber, Moment, OpenGather, OpenSteps, Spill, Tag,
+};
 pub use keys::{KeySet, OTHER};
 pub use length::{CalendarLength, CalendarUnit, StepLength};
 pub use memory::Memory;
 pub use names::given_name;
 pub use participants::Participants;
 pub use periods::NoPeriods;
+pub use presence::{Operation, Presence, Present};
 pub use rows::Rows;
 pub use rules::{Event, Rules};
 pub use share::Share;

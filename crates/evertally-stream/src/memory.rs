@@ -145,6 +145,13 @@ impl Memory {
         Ok(memory)
     }
 
+    /// About how many bytes it takes.
+    pub(crate) fn bytes(&self) -> u64 {
+        let ids =
+            self.ids.as_ref().map_or(0, |ids| ids.known.capacity() * (size_of::<[u8; 16]>() + 1) * 8 / 7);
+        ids as u64 + self.persons.as_ref().map_or(0, Participants::bytes)
+    }
+
     /// Admission that goes on from this memory.
     pub(crate) fn into_admission(self) -> Admission<Ids, Persons> {
         Admission {

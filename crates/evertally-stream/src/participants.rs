@@ -95,6 +95,13 @@ impl Participants {
         Self { limits: self.limits, key_tag: self.key_tag, tagger, counted }
     }
 
+    /// About how many bytes it takes: a table with an entry per person, and a list of steps for each.
+    pub(crate) fn bytes(&self) -> u64 {
+        let entry = size_of::<(LaneTag, Vec<u64>)>() + 1;
+        let steps = self.counted.values().map(|steps| 8 * steps.capacity() + 16).sum::<usize>();
+        (self.counted.capacity() * entry * 8 / 7 + steps) as u64
+    }
+
     /// The state as bytes, for [`Participants::resume`]: guard it like the data.
     #[must_use]
     pub fn save(&self) -> Vec<u8> {

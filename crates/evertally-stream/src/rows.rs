@@ -30,8 +30,13 @@ impl Rows {
     /// Takes the next row.
     pub fn push(&mut self, value: f64) -> Result<ClosedStep> {
         let step = self.next;
+        Ok(ClosedStep { step, totals: vec![self.take(value)?] })
+    }
+
+    /// The same, as the total of the step.
+    pub fn take(&mut self, value: f64) -> Result<Amount> {
         if let Some(horizon) = self.horizon
-            && step >= horizon
+            && self.next >= horizon
         {
             return Err(Error::HorizonSpent { horizon });
         }
@@ -40,7 +45,7 @@ impl Rows {
             None => Amount::nearest(value)?,
         };
         self.next += 1;
-        Ok(ClosedStep { step, totals: vec![amount] })
+        Ok(amount)
     }
 
     /// The declared steps for which there was no row, each zero.

@@ -36,7 +36,8 @@ pub struct Rules {
     pub clamp: Option<Clamp>,
     /// Persons are bounded.
     pub limits: Option<Participation>,
-    /// What a person may add to one step, where persons are bounded.
+    /// What a person may add to one step, where persons are bounded. With [`Share::once_per_key`], keys
+    /// are declared, `limits` are [`Share::limits`], and `has_ids` is true: a key is an id.
     pub share: Share,
     /// Events count for two totals of their key, from which a mean follows: how far their clamped
     /// value is above the low end of the clamp, and how far below its high end
@@ -78,6 +79,19 @@ impl Rules {
             (Some(clamp), value) => clamp.apply(value.unwrap_or(1.0)),
             (None, Some(value)) => Amount::nearest(value),
             (None, None) => Ok(Amount::ONE),
+        }
+    }
+
+    /// The event as admission sees it. Where a person counts once per key, the key is the id: another
+    /// event of the same key is a copy.
+    pub(crate) fn identified<'a>(&'a self, event: &Event<'a>) -> Event<'a> {
+        let keys = self.keys.as_ref().filter(|_| self.share.is_once_per_key());
+        match keys {
+            Some(keys) => {
+                let id = keys.names().get(self.position(event.key)).map(String::as_str);
+                Event { id, ..*event }
+            }
+            None => *event,
         }
     }
 

@@ -18,8 +18,14 @@
 //! a corner, so ‖v‖₂² ≤ ⌊B/M⌋M² + (B − ⌊B/M⌋M)². Gaussian noise is scaled to the bound on ‖v‖₂, and
 //! Laplace noise to B ([`Share::contribution`]). The tests compare both with all people of a small
 //! universe, and find people who attain them.
+//!
+//! **Once per key.** [`Share::once_per_key`] is a share of all steps together: a person counts as one in
+//! each of their first q keys, in the step of their first event of that key (the module `decide` has the
+//! rule). In each key a person changes one step by one, so ‖R v‖² ≤ qΔ² for every encoder R whose
+//! columns have norms of at most Δ, and ‖R v‖₁ ≤ qΔ₁: the bounds of one step in which q keys have one
+//! event each.
 
-use evertally::Contribution;
+use evertally::{Contribution, Participation};
 
 use crate::amount::Clamp;
 use crate::error::{Error, Result};
@@ -41,11 +47,13 @@ pub struct Share {
     max_events: Option<u64>,
     max_keys: u64,
     sum: Option<Clamp>,
+    /// Whether the keys are those of all steps, and an event of a key counts once.
+    is_once_per_key: bool,
 }
 
 impl Default for Share {
     fn default() -> Self {
-        Self { max_events: Some(1), max_keys: 1, sum: None }
+        Self { max_events: Some(1), max_keys: 1, sum: None, is_once_per_key: false }
     }
 }
 
@@ -69,7 +77,54 @@ impl Share {
                 "neither",
             ));
         }
-        Ok(Self { max_events, max_keys, sum })
+        Ok(Self { max_events, max_keys, sum, is_once_per_key: false })
+    }
+
+    /// One in each of the first `max_keys` keys of a person, in the step of their first event of that
+    /// key. Within one key, or without keys, this is the default share of a person who may count in one
+    /// step.
+    ///
+    /// ```
+    /// use evertally_stream::Share;
+    /// assert_eq!(Share::once_per_key(1)?, Share::default());
+    /// let pages = Share::once_per_key(3)?;
+    /// assert_eq!(pages.in_words(true), "one in each of the first 3 groups, at the first event there");
+    /// assert_eq!(pages.limits(), Some(evertally::Participation::at_most(3, 1)?));
+    /// # Ok::<(), evertally_stream::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`evertally::Error::BadParameter`] for no key.
+    pub fn once_per_key(max_keys: u64) -> Result<Self> {
+        if max_keys == 1 {
+            return Ok(Self::default());
+        }
+        let one = Clamp::new(0.0, 1.0)?;
+        Ok(Self { is_once_per_key: true, ..Self::new(Some(max_keys), max_keys, Some(one))? })
+    }
+
+    /// Whether a person counts once in each key, in all steps together.
+    #[must_use]
+    pub fn is_once_per_key(&self) -> bool {
+        self.is_once_per_key
+    }
+
+    /// The limits on a person that this share needs in [`Rules`](crate::Rules), if it decides them: one
+    /// slot for each key. They bound what admission stores, and are no participation of a plan: in each
+    /// key, a person counts in one step.
+    #[must_use]
+    pub fn limits(&self) -> Option<Participation> {
+        let slots = self.is_once_per_key.then_some(self.max_keys)?;
+        Participation::at_most(slots, 1).ok()
+    }
+
+    /// The slot of a person who counts in a step after `earlier` others of their keys there: a number that
+    /// no other step has, so that the limits count keys. `None` beyond 2⁶⁴ slots: nobody counts there.
+    pub(crate) fn slot(&self, step: u64, earlier: usize) -> Option<u64> {
+        if !self.is_once_per_key {
+            return Some(step);
+        }
+        step.checked_mul(self.max_keys)?.checked_add(earlier as u64)
     }
 
     /// The most events of a person that count in a step; `None` if all do.
@@ -100,6 +155,9 @@ impl Share {
     /// speak of groups.
     #[must_use]
     pub fn in_words(&self, has_keys: bool) -> String {
+        if self.is_once_per_key {
+            return format!("one in each of the first {} groups, at the first event there", self.max_keys);
+        }
         let events = match self.max_events {
             Some(1) => return self.clamped("the first event".to_owned(), ""),
             Some(events) => format!("the first {events} events"),

@@ -28,4 +28,5 @@ pub use keyed::KeyedCounter;
 pub use replay::{ReplayedLane, replay_lane};
 pub use scalar::Counter;
 pub use sparse::SparseCounter;
+pub(crate) use sparse::{Candidate, Candidates};
 pub use vector::{VectorCounter, VectorRelease};

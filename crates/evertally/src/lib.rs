@@ -20,6 +20,7 @@
 //!    error of every step.
 //! 2. A counter takes the input of one step and gives its [`Release`]: [`Counter`] for one number,
 //!    [`KeyedCounter`] for declared keys, [`SparseCounter`] for keys that nobody declares,
+//!    [`DiscoveringCounter`] for keys that the data decide and that are found privately,
 //!    [`VectorCounter`] for vectors. [`NoiseStream`] is the noise alone. Each can be saved as bytes
 //!    and resumed.
 //! 3. A [`NoiseKey`] is the only source of randomness. The same key and plan give the same noise, so
@@ -32,6 +33,7 @@
 //! `workloads`.
 
 mod counter;
+mod discovery;
 mod elliptic;
 mod error;
 mod factorization;
@@ -55,6 +57,7 @@ mod spec;
 mod workload;
 
 pub use counter::{Counter, KeyedCounter, SparseCounter, VectorCounter, VectorRelease};
+pub use discovery::{DiscoveringCounter, Discovery, DiscoveryBuilder, FoundKey};
 pub use error::{Error, ErrorClass, Result};
 pub use factorization::{Cost, Dense, Mechanism};
 pub use matrix::Matrix;

@@ -18,8 +18,8 @@ use canary::{COUNT, Canary, KEY};
 use evertally::internals::noise::{CausalConvolver, CyclicConvolver, KeyedNoise, WhiteNoise};
 use evertally::research::batch::{BatchPlan, ParityPlan, ParityTotals};
 use evertally::{
-    Arithmetic, Budget, Contribution, Counter, Error, KeyedCounter, Matrix, Mechanism, Neighbours, NoiseKey,
-    NoiseStream, Plan, PlanBuilder, SparseCounter, VectorCounter, Workload,
+    Arithmetic, Budget, Contribution, Counter, DiscoveringCounter, Error, KeyedCounter, Matrix, Mechanism,
+    Neighbours, NoiseKey, NoiseStream, Plan, PlanBuilder, SparseCounter, VectorCounter, Workload,
 };
 
 /// Everything that was printed.
@@ -145,6 +145,18 @@ fn open_keys_and_vectors_print_no_count_and_no_key() {
             .iter()
             .for_each(|state| printed.refusal(SparseCounter::resume(&plan, key(), state)));
     }
+    let discovery =
+        Plan::discover(3).budget(Budget::new(1.0, 1e-6).unwrap()).memory_limit(6000).build().unwrap();
+    let mut counter = DiscoveringCounter::new(&discovery, key()).unwrap();
+    counter.add("ward 918273645", CANARY, 1).unwrap();
+    printed.refusal(counter.add("ward 918273645", CANARY * 1e300, 1));
+    printed.refusal(counter.add("ward 918273645", f64::NAN, COUNT));
+    printed.refusal(counter.add(&"ward 918273645".repeat(1000), 1.0, 1));
+    printed.refusal(counter.check_room([("ward 918273645", COUNT); 99]));
+    let full = (0..100).map(|page| counter.add(&format!("918273645 {page}"), CANARY, 2)).find(Result::is_err);
+    printed.refusal(full.unwrap());
+    assert_eq!(counter.close_step().unwrap(), []);
+    printed.debug(&counter);
     let norm = Contribution::norm(1.0).unwrap();
     let plan = builder(Workload::PrefixSum).dimension(2).contribution(norm).build().unwrap();
     let mut counter = VectorCounter::new(&plan, key()).unwrap();
@@ -284,6 +296,7 @@ fn debug_is_rare_where_secrets_are() {
     let mut found = BTreeSet::new();
     let modules = [
         "counter",
+        "discovery/counter.rs",
         "noise",
         "research/batch",
         "counter.rs",
@@ -300,15 +313,17 @@ fn debug_is_rare_where_secrets_are() {
 
 /// Types with `Debug`: releases, which are public; numbers that follow from the plan; names of
 /// laws; and types that hold secrets and omit them.
-const SHOWN: [&str; 36] = [
+const SHOWN: [&str; 38] = [
     "$counter",
     "Answer",
     "BatchPlan",
     "CausalConvolver",
     "CyclicConvolver",
     "Decay",
+    "DiscoveringCounter",
     "Factor",
     "Filter",
+    "FoundKey",
     "GradeBounds",
     "Graded",
     "Keep",

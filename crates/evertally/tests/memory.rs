@@ -2,7 +2,9 @@
 
 #![allow(clippy::unwrap_used, reason = "a failed test is a failed test")]
 
-use evertally::{Budget, KeyedCounter, Mechanism, NoiseKey, Plan, PlanBuilder, SparseCounter};
+use evertally::{
+    Budget, DiscoveringCounter, KeyedCounter, Mechanism, NoiseKey, Plan, PlanBuilder, SparseCounter,
+};
 use peak_alloc::PeakAlloc;
 
 #[global_allocator]
@@ -45,6 +47,27 @@ fn counters_hold_what_their_plans_state() {
         dense(decays);
         sparse(decays);
     }
+    candidates();
+}
+
+/// Keys below the floor, of which most are in a file of searches.
+fn candidates() {
+    let discovery = Plan::discover(30).budget(Budget::new(1.0, 1e-6).unwrap()).build().unwrap();
+    let stated = DiscoveringCounter::bytes_per_candidate();
+    assert!(stated <= 64, "{stated}");
+    let before = ALLOCATOR.current_usage();
+    let mut counter = DiscoveringCounter::new(&discovery, key()).unwrap();
+    for number in 0..KEYS {
+        counter.add(&name(number), 1.0, 1).unwrap();
+        if number % 1000 == 999 {
+            assert!(more_than(before) <= stated as usize * (number + 1) + FIXED);
+        }
+    }
+    assert_held(&format!("{KEYS} candidates"), more_than(before), stated);
+    for _ in 0..3 {
+        assert_eq!(counter.close_step().unwrap(), []);
+    }
+    assert_held(&format!("{KEYS} candidates after three steps"), more_than(before), stated);
 }
 
 fn dense(decays: Option<u64>) {

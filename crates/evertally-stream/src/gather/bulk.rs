@@ -1,20 +1,50 @@
 //! Events by columns: the same totals, without an [`Event`](crate::Event) for each row.
 //!
-//! **Definition.** Where no events compete, an event is a time, the place of its key and a value. A
-//! reader that holds a whole column looks up the place of each distinct key once.
+//! **Definition.** An event that competes with no other is a time, the place of its key and a value. One
+//! that competes has a tag and an id in addition, and waits in a [`ClaimBatch`]. A reader that holds a
+//! whole column looks up each distinct key and name once, and threads read with batches of their own.
 //! **Guarantee.** [`Gather::push`] is the oracle: the tests compare the two on the same events.
-//! **Cost.** One division and one addition per event.
+//! **Cost.** One division and one addition per event, and a hash of the name of an event that competes.
 
-use super::Gather;
+use super::log::{ClaimBatch, Moment};
+use super::{Gather, moment_of};
 use crate::amount::Amount;
 use crate::error::Result;
 use crate::rules::Event;
 
 impl Gather {
-    /// Whether events can be added by columns: no event competes with another.
+    /// Whether events can be added by columns. If some compete, there are [batches](Self::claim_batch)
+    /// for them. Where a person counts once per key, keys stand for ids, and only events have them.
     #[must_use]
     pub fn takes_columns(&self) -> bool {
-        !self.rules.has_competition()
+        !self.rules.share.is_once_per_key() && (self.log.is_some() || !self.rules.has_competition())
+    }
+
+    /// An empty batch for events that compete; `None` if none does.
+    #[must_use]
+    pub fn claim_batch(&self) -> Option<ClaimBatch> {
+        self.log.as_ref().map(super::log::Log::batch)
+    }
+
+    /// Takes the events of a batch, which is empty then. They are decided at the end.
+    ///
+    /// # Errors
+    /// [`Error::TooManyClaims`](crate::Error::TooManyClaims) and [`Error::Spill`](crate::Error::Spill),
+    /// after which the input cannot be gathered.
+    pub fn take(&mut self, batch: &mut ClaimBatch) -> Result<()> {
+        match &mut self.log {
+            Some(log) => log.take(batch),
+            None => Ok(()),
+        }
+    }
+
+    /// The place of a time among the steps.
+    ///
+    /// # Errors
+    /// [`Error::OutsideRange`](crate::Error::OutsideRange).
+    #[inline]
+    pub fn moment_of(&self, time: i64) -> Result<Moment> {
+        moment_of(&self.buckets, time)
     }
 
     /// The place of a key among the totals of a step.
@@ -73,7 +103,7 @@ impl Gather {
         size_of_val(&self.totals[..])
     }
 
-    /// The same declarations with totals of zero, for events that do not compete.
+    /// The same declarations with totals of zero, for the events of a thread that do not compete.
     #[must_use]
     pub fn zeroed(&self) -> Self {
         let totals = vec![Amount::default(); self.totals.len()];

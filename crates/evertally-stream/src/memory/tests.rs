@@ -124,3 +124,70 @@ fn another_memory_is_refused() {
     }
     assert!(resume(&mine, 1, b"x", &[&saved[..], b"x"].concat()).is_some());
 }
+
+/// Such events once ignored the limit, and the system ended the program.
+#[test]
+fn events_that_are_held_keep_to_the_limit() {
+    let rules = rules(Some((2, 1)), true);
+    let run = |limit: u64| {
+        let memory = Memory::new(&rules, &key(), b"x").unwrap();
+        let mut run = Gather::of_steps(twelve_seconds(), rules.clone(), memory, 0..STEPS, limit).unwrap();
+        let mut pushed = Ok(None);
+        for number in 0..1000 {
+            let person = number.to_string();
+            pushed = run.push(&Event {
+                time: 1,
+                key: Some("a"),
+                person: Some(&person),
+                id: Some("i"),
+                value: None,
+            });
+            if pushed.is_err() {
+                break;
+            }
+        }
+        pushed.map(|_| run.finish().unwrap().map(|closed| closed.totals[0].to_f64()).sum::<f64>())
+    };
+    assert_eq!(run(1 << 20), Ok(1000.0));
+    let table = 16 * 3 * STEPS;
+    let refused = run(table + 100_000).unwrap_err();
+    assert!(matches!(refused, crate::Error::TooManyClaims { limit: ..=100_000 }), "{refused}");
+    // What earlier runs remember takes memory as well.
+    let mut before = Memory::new(&rules, &key(), b"x").unwrap();
+    assert_eq!(before.bytes(), 0);
+    let mut first = Gather::of_steps(twelve_seconds(), rules.clone(), before, 0..1, 1 << 20).unwrap();
+    (0..1000).for_each(|number| {
+        let person = number.to_string();
+        first
+            .push(&Event { time: 1, key: Some("a"), person: Some(&person), id: Some("i"), value: None })
+            .unwrap();
+    });
+    before = first.finish_and_remember().unwrap().1.unwrap();
+    assert!(before.bytes() > 1000 * (16 + 11), "{}", before.bytes());
+}
+
+/// An open step gives its memory back when it closes.
+#[test]
+fn closed_steps_hold_nothing() {
+    let mut follow = crate::Follow::new(twelve_seconds(), rules(Some((9, 1)), true)).holding_at_most(100_000);
+    let mut push = |second: i64, number: u32| {
+        let (person, id) = (number.to_string(), second.to_string());
+        let event =
+            Event { time: second * 1_000_000, person: Some(&person), id: Some(&id), ..Event::default() };
+        follow.push(&event).map(|answer| answer.closed.count())
+    };
+    for second in 0..9 {
+        for number in 0..200 {
+            push(second, number).unwrap();
+        }
+    }
+    assert!((200..1000).any(|number| push(8, number).is_err()));
+    let lag = "1s".parse().unwrap();
+    let mut live = crate::Clocked::new(twelve_seconds(), rules(Some((9, 1)), true), lag, 100_000).unwrap();
+    let _ = live.advance_to(0);
+    let refused = (0..1000).find_map(|number: u32| {
+        let person = number.to_string();
+        live.push(&Event { time: 1, person: Some(&person), id: Some("i"), ..Event::default() }).err()
+    });
+    assert!(matches!(refused, Some(crate::Error::TooManyClaims { .. })), "{refused:?}");
+}

@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a failed test is a failed test")]
 
+mod once_per_key;
 mod order;
+mod presence;
 mod shares;
 mod unnamed;

@@ -18,7 +18,9 @@
 //! | `record` | the record of one key |
 //! | `store` | all records, found by tag |
 //! | `saved` | the saved form |
+//! | `candidates` | keys that may be found, which have counts and no noise |
 
+mod candidates;
 mod record;
 mod saved;
 mod store;
@@ -36,6 +38,7 @@ use crate::release::{Release, Spread};
 use crate::resolution::{Resolution, too_large};
 use crate::spec::Shape;
 use crate::{Error, Result};
+pub(crate) use candidates::{Candidate, Candidates};
 use store::{MAX_KEYS, Store};
 
 /// Below this number of keys, one thread finds all of them.
@@ -183,6 +186,19 @@ impl SparseCounter {
         })
     }
 
+    /// A counter whose caller limits the memory, and never lets it have more than 2^32 keys.
+    pub(crate) fn without_limit(plan: &Plan, key: &NoiseKey) -> Result<Self> {
+        Ok(Self { max_keys: MAX_KEYS, ..Self::with_key(plan, key)? })
+    }
+
+    /// Makes the tags of the keys, which their noise and their records are found by.
+    pub(crate) fn tagger(&self) -> Tagger {
+        match &self.noise {
+            Noise::Doubles(lanes) => lanes.noise().tagger(),
+            Noise::Integers(lanes, _) => lanes.noise().tagger(),
+        }
+    }
+
     /// The plan that the counter follows.
     #[must_use]
     pub fn plan(&self) -> &Plan {
@@ -211,6 +227,12 @@ impl SparseCounter {
     pub fn add(&mut self, key: &str, amount: f64) -> Result<()> {
         self.check_open()?;
         let units = self.unit.input(self.closed, amount)?;
+        self.add_units(key, units)
+    }
+
+    /// The same with an amount in units of the totals.
+    pub(crate) fn add_units(&mut self, key: &str, units: i128) -> Result<()> {
+        self.check_open()?;
         if units == 0 {
             return Ok(());
         }
@@ -351,10 +373,7 @@ impl SparseCounter {
             return (tags, lags);
         }
         let tag = |tagger: &mut Tagger, key: &K| tagger.tag(key.as_ref().as_bytes());
-        let tagger = || match &self.noise {
-            Noise::Doubles(lanes) => lanes.noise().tagger(),
-            Noise::Integers(lanes, _) => lanes.noise().tagger(),
-        };
+        let tagger = || self.tagger();
         let tags: Vec<LaneTag> =
             keys.par_iter().with_min_len(KEYS_FOR_THREADS / 2).map_init(tagger, tag).collect();
         let mut lags = vec![self.lag(0, None); tags.len()];

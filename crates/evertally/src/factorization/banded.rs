@@ -23,7 +23,7 @@ use std::sync::Arc;
 use zeroize::Zeroizing;
 
 use super::series::partial_energies;
-use super::{Cost, Dense, Factorization, Kind, Mechanism, Request, dense_size, root_size, series};
+use super::{Cost, Dense, Factorization, Kind, Mechanism, Request, dense_size, in_turn, root_size, series};
 use crate::matrix::Matrix;
 use crate::noise::{Correlator, Progress, WhiteField, misfit};
 use crate::privacy::{CompensatedSum, Participation, toeplitz_sensitivity};
@@ -180,6 +180,10 @@ impl Factorization for Banded {
     /// RᵀR ≥ 0 if R ≥ 0.
     fn gram_is_nonnegative(&self) -> bool {
         self.encoder.iter().all(|r| *r >= 0.0)
+    }
+
+    fn gram_falls(&self) -> bool {
+        in_turn::toeplitz_falls(&self.encoder)
     }
 
     fn row_norm_squared(&self, step: u64) -> f64 {

@@ -196,6 +196,10 @@ impl Factorization for HonakerFull {
         true
     }
 
+    fn gram_falls(&self) -> bool {
+        true
+    }
+
     fn row_norm_squared(&self, step: u64) -> f64 {
         self.variances.prefix(step)
     }

@@ -46,6 +46,10 @@ impl Factorization for InputPerturbation {
         true
     }
 
+    fn gram_falls(&self) -> bool {
+        true
+    }
+
     fn row_norm_squared(&self, step: u64) -> f64 {
         self.workload.energy(step + 1)
     }

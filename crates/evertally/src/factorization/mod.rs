@@ -26,6 +26,7 @@ pub mod graded_square_root;
 mod group_algebra;
 mod honaker_full;
 mod honaker_streaming;
+pub(crate) mod in_turn;
 mod input_perturbation;
 mod integer;
 mod laplace_tree;
@@ -71,6 +72,13 @@ pub trait Factorization: Send + Sync {
     /// Whether every entry of RᵀR is known to be non-negative. Contributions of one sign then never
     /// lengthen a difference. Not knowing it costs noise, and no privacy.
     fn gram_is_nonnegative(&self) -> bool {
+        false
+    }
+
+    /// Whether RᵀR is known to fall: ⟨R\[;i\], R\[;j\]⟩ ≥ ⟨R\[;i\], R\[;j+1\]⟩ ≥ 0 for all i < j. Then
+    /// changes that go up and down in turn add up as if they were orthogonal
+    /// ([`Participation::in_turn`]). Not knowing it costs noise, and no privacy.
+    fn gram_falls(&self) -> bool {
         false
     }
 

@@ -66,6 +66,11 @@ impl Factorization for OutputPerturbation {
         true
     }
 
+    /// The coefficients of every workload are not negative and do not rise.
+    fn gram_falls(&self) -> bool {
+        true
+    }
+
     fn row_norm_squared(&self, _: u64) -> f64 {
         1.0
     }

@@ -64,6 +64,11 @@ impl Factorization for Streamed {
         true
     }
 
+    /// The coefficients of a mixture are not negative and do not rise.
+    fn gram_falls(&self) -> bool {
+        true
+    }
+
     fn row_norm_squared(&self, step: u64) -> f64 {
         self.rows.norm_squared(step)
     }

@@ -71,6 +71,10 @@ impl<D: Reading> Factorization for Tree<D> {
         true
     }
 
+    fn gram_falls(&self) -> bool {
+        true
+    }
+
     fn row_norm_squared(&self, step: u64) -> f64 {
         self.variance_of(step + 1)
     }

@@ -10,7 +10,7 @@ use super::cost::{NoiseMemory, check_limit, counter_cost};
 use super::exact::{Exact, ExactRequest};
 use super::name::keys_digest;
 use super::{Inner, Plan, unbounded};
-use crate::factorization::{Cost, Factorization, Mechanism, Request};
+use crate::factorization::{Cost, Factorization, Mechanism, Request, in_turn};
 use crate::noise::{KeyedNoise, Progress};
 use crate::noise_name::Naming;
 use crate::objective::Objective;
@@ -48,7 +48,7 @@ impl PlanSpec {
 
     /// The number of steps that noise is calibrated to: the declared one, or the cap of a stream
     /// without a known end.
-    fn steps(&self) -> u64 {
+    pub(crate) fn steps(&self) -> u64 {
         match self.horizon {
             Horizon::Steps(steps) => steps,
             Horizon::Unbounded => unbounded::cap(self.workload, &self.shape),
@@ -88,6 +88,11 @@ impl PlanSpec {
         if self.keys_per_step == 0 || (self.keys_per_step > 1 && !self.shape.is_keyed()) {
             let expected = "at least 1, and 1 without keys";
             return Err(Error::bad("keys_per_step", expected, self.keys_per_step));
+        }
+        if self.participation.is_in_turn() && (self.keys_per_step > 1 || self.contribution.keys() > 1) {
+            let expected =
+                "changes that are counted one by one: one key per step, and values that are not split";
+            return Err(Error::bad("participation", expected, self.participation));
         }
         if self.contribution.is_vector() && !matches!(self.shape, Shape::Vector { .. }) {
             return Err(Error::bad("contribution", "a range of numbers", self.contribution));
@@ -159,7 +164,7 @@ impl<'a> Planner<'a> {
         Request {
             horizon: self.horizon,
             workload: self.spec.workload,
-            participation: self.spec.participation,
+            participation: in_turn::fitted_to(self.spec.participation),
             objective: self.spec.objective,
             report: self.spec.report.as_ref(),
             progress,
@@ -254,7 +259,7 @@ impl<'a> Planner<'a> {
         let spec = self.spec;
         let mechanism = factorization.mechanism();
         self.check_shape(&*factorization, factorization.recipe().is_some())?;
-        let sensitivity = factorization.sensitivity(spec.participation);
+        let sensitivity = in_turn::sensitivity(&*factorization, spec.participation);
         let replacement = match mechanism.noise() {
             NoiseKind::Laplace => replace_factor_l1(spec.neighbours),
             NoiseKind::Gaussian => {

@@ -18,6 +18,14 @@
 //!   contributions to different keys are in orthogonal coordinates and add nothing. So ‖u − v‖² ≤
 //!   ‖u‖² + ‖v‖² and the norm is at most √2·M·Δ_k.
 //!
+//! **Changes in turn** ([`Participation::in_turn`]). One person changes the input by v, −v, v, … in m steps
+//! i₁ < … < i_m of each key, with |v| ≤ M, and in at most f places over all keys: they come and go. Each
+//! key moves its encoded stream by at most M·m·Δ₁ by the triangle inequality. If RᵀR *falls*, that is if
+//! ⟨r_i, r_j⟩ ≥ ⟨r_i, r_{j+1}⟩ ≥ 0 for all i < j, then by at most M·√m·Δ₁ only: for every l, the sum
+//! −⟨r_{i_l}, r_{i_{l+1}}⟩ + ⟨r_{i_l}, r_{i_{l+2}}⟩ − … alternates, and its terms get no larger, so it is at
+//! most zero; hence ‖Σ_l (−1)^l r_{i_l}‖² = Σ_l ‖r_{i_l}‖² + 2 Σ_l (…) ≤ m·Δ₁². Keys are orthogonal, so all
+//! together move by at most M·f·Δ₁, or M·√f·Δ₁ if RᵀR falls.
+//!
 //! **A value that is split between keys** ([`Contribution::split_between`]) moves the input no further
 //! than a whole one. Let its parts v_j have one sign and add up to v, a value of the range. Pick key j
 //! with probability v_j/v and add all of v to it: this is a whole contribution, and its mean is the
@@ -87,13 +95,14 @@ impl FromStr for Neighbours {
 pub struct Participation {
     max_steps: u64,
     min_gap: u64,
+    is_in_turn: bool,
 }
 
 impl Participation {
     /// One step only: event-level privacy, or persons who contribute once.
     #[must_use]
     pub fn single() -> Self {
-        Self { max_steps: 1, min_gap: 1 }
+        Self { max_steps: 1, min_gap: 1, is_in_turn: false }
     }
 
     /// At most `max_steps` steps, any two of them at least `min_gap` apart (1: consecutive steps
@@ -108,10 +117,37 @@ impl Participation {
         if min_gap == 0 {
             return Err(Error::bad("min_gap", "at least 1 (steps may be consecutive)", min_gap));
         }
-        Ok(Self { max_steps, min_gap })
+        Ok(Self { max_steps, min_gap, is_in_turn: false })
     }
 
-    /// The number of steps in which one person may contribute.
+    /// At most this many changes, up and down in turn: in each key, a value and its negative alternate.
+    /// Changes of different keys may be in one step, and all keys together have no more of them.
+    ///
+    /// ```
+    /// use evertally::privacy::Participation;
+    /// let comes_and_goes = Participation::in_turn(4)?;
+    /// assert_eq!(comes_and_goes.to_string(), "at most 4 changes, up and down in turn");
+    /// assert!(comes_and_goes.is_in_turn() && comes_and_goes.max_steps() == 4);
+    /// # Ok::<(), evertally::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `BadParameter` for no change.
+    pub fn in_turn(max_changes: u64) -> Result<Self> {
+        if max_changes == 0 {
+            return Err(Error::bad("max_changes", "at least 1", max_changes));
+        }
+        Ok(Self { max_steps: max_changes, min_gap: 1, is_in_turn: true })
+    }
+
+    /// Whether a person changes the input up and down in turn. Without it, any values are allowed in the
+    /// steps of a person.
+    #[must_use]
+    pub fn is_in_turn(&self) -> bool {
+        self.is_in_turn
+    }
+
+    /// The number of steps in which one person may contribute, or of changes in turn.
     #[must_use]
     pub fn max_steps(&self) -> u64 {
         self.max_steps
@@ -123,9 +159,13 @@ impl Participation {
         self.min_gap
     }
 
-    /// The number of steps that fit in a horizon: min(k, ⌈horizon/b⌉).
+    /// The number of steps that fit in a horizon: min(k, ⌈horizon/b⌉). Changes in turn all fit, because
+    /// they may be in one step of different keys.
     #[must_use]
     pub fn bounded(&self, horizon: u64) -> u64 {
+        if self.is_in_turn {
+            return self.max_steps;
+        }
         self.max_steps.min(horizon.div_ceil(self.min_gap))
     }
 }
@@ -139,6 +179,9 @@ impl Default for Participation {
 impl fmt::Display for Participation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.max_steps, self.min_gap) {
+            (changes, _) if self.is_in_turn => {
+                f.pad(&format!("at most {changes} changes, up and down in turn"))
+            }
             (1, 1) => f.pad("one step"),
             (steps, gap) => f.pad(&format!("at most {steps} steps, at least {gap} apart")),
         }
@@ -153,12 +196,18 @@ impl FromStr for Participation {
         if text == "one step" {
             return Ok(Self::single());
         }
+        let changes =
+            text.strip_prefix("at most ").and_then(|rest| rest.strip_suffix(" changes, up and down in turn"));
+        if let Some(Ok(changes)) = changes.map(str::parse) {
+            return Self::in_turn(changes);
+        }
         let numbers = || {
             let (steps, gap) = text.strip_prefix("at most ")?.split_once(" steps, at least ")?;
             Some((steps.parse().ok()?, gap.strip_suffix(" apart")?.parse().ok()?))
         };
         let (steps, gap) = numbers().ok_or_else(|| {
-            let expected = "one step, or at most K steps, at least B apart";
+            let expected =
+                "one step, or at most K steps, at least B apart, or at most F changes, up and down in turn";
             Error::bad("participation", expected, format!("{text:?}"))
         })?;
         Self::at_most(steps, gap)
@@ -397,6 +446,21 @@ mod tests {
         assert_eq!(of(u64::MAX, u64::MAX, u64::MAX), 1);
         assert!(Participation::at_most(0, 1).is_err());
         assert!(Participation::at_most(1, 0).is_err());
+    }
+
+    #[test]
+    fn changes_in_turn_are_another_participation() {
+        let (in_turn, steps) = (Participation::in_turn(4).unwrap(), Participation::at_most(4, 1).unwrap());
+        assert_ne!(in_turn, steps);
+        for one in [in_turn, steps, Participation::in_turn(1).unwrap()] {
+            assert_eq!(one.to_string().parse::<Participation>().unwrap(), one);
+        }
+        // Changes of different keys may be in one step.
+        assert_eq!([in_turn.bounded(2), steps.bounded(2)], [4, 2]);
+        for bad in ["at most 0 changes, up and down in turn", "at most x changes, up and down in turn"] {
+            assert!(bad.parse::<Participation>().is_err());
+        }
+        assert!(Participation::in_turn(0).is_err());
     }
 
     #[test]

@@ -26,6 +26,28 @@ fn complex(matrix: &ComplexMatrix) -> Mat<c64> {
     })
 }
 
+fn kronecker(a: &Matrix, b: &Matrix) -> Matrix {
+    Matrix::from_fn(a.rows() * b.rows(), a.columns() * b.columns(), |i, j| {
+        a[(i / b.rows(), j / b.columns())] * b[(i % b.rows(), j % b.columns())]
+    })
+}
+
+/// Running totals of every number of bins from the lowest on: two prefix sums.
+#[test]
+fn a_cumulative_histogram_over_time_is_a_product() {
+    let of = |bins: usize, steps: usize| {
+        let prefix = |n: usize| Matrix::from_fn(n, n, |i, j| f64::from(u8::from(j <= i)));
+        let [over_bins, over_time] = [prefix(bins), prefix(steps)].map(mean);
+        (over_bins, over_time, mean(kronecker(&prefix(bins), &prefix(steps))))
+    };
+    for (bins, steps) in [(2, 2), (3, 5), (4, 6)] {
+        let (over_bins, over_time, both) = of(bins, steps);
+        let product = over_bins.upper * over_time.upper;
+        assert!((both.lower / product - 1.0).abs() < 1e-6, "{bins}, {steps}: {} {product}", both.lower);
+        assert!((both.upper / product - 1.0).abs() < 1e-6, "{bins}, {steps}");
+    }
+}
+
 fn split(matrix: &Mat<c64>) -> ComplexMatrix {
     let part =
         |of: fn(c64) -> f64| Matrix::from_fn(matrix.nrows(), matrix.ncols(), |i, j| of(matrix[(i, j)]));
@@ -97,6 +119,22 @@ proptest! {
             // Zero only for the zero matrix.
             let zero = (0..a.rows()).all(|i| a.row(i).iter().all(|x| *x == 0.0));
             prop_assert_eq!(of_a.lower > 0.0, !zero);
+        }
+    }
+
+    /// γ_F(A ⊗ B) = γ_F(A)·γ_F(B), and the same for γ_2. Kronecker products of factors are factors of the
+    /// product, whose norms multiply: at most. Kronecker products of the weights of the two dual programs
+    /// are weights of the third, whose nuclear norm is the product: at least.
+    #[test]
+    fn products_of_workloads_multiply(
+        a in (1..4_usize, 1..4_usize).prop_flat_map(|(n, m)| shaped(n, m)),
+        b in (1..4_usize, 1..4_usize).prop_flat_map(|(n, m)| shaped(n, m)),
+    ) {
+        for norm in [mean as fn(Matrix) -> Certificate, worst] {
+            let (of_a, of_b, of_both) = (norm(a.clone()), norm(b.clone()), norm(kronecker(&a, &b)));
+            let slack = 1e-9;
+            prop_assert!(of_a.lower * of_b.lower <= of_both.upper + slack);
+            prop_assert!(of_both.lower <= of_a.upper * of_b.upper + slack);
         }
     }
 

@@ -28,6 +28,7 @@ mod odometer;
 mod open_key_states;
 mod open_keys;
 mod reference;
+mod replace;
 mod reports;
 mod slices;
 mod tampered_states;

@@ -9,6 +9,9 @@ use evertally::{
 };
 use std::ops::Range;
 
+/// What the certificates of γ_F promise of its square: they are asked for a relative gap of 4·10⁻⁷.
+const CERTIFIED: f64 = (1.0 + 4e-7) * (1.0 + 4e-7);
+
 /// A report of steps, of weeks of a random length, of periods between random boundaries, and of totals.
 fn random_report(n: u64, seed: &mut u64) -> Report {
     let mut next = |below: u64| {
@@ -60,7 +63,7 @@ fn errors_of_reports_are_those_of_the_dense_decoder() {
         };
         let comparison = spec.compare(&()).unwrap();
         let optimum = comparison.optimal_report.unwrap();
-        assert!(optimum.upper / optimum.lower < 1.0 + 1e-6, "n = {n}: {optimum:?}");
+        assert!(optimum.upper / optimum.lower <= CERTIFIED, "n = {n}: {optimum:?}");
         for (mechanism, plan) in &comparison.entries {
             let Ok(plan) = plan else {
                 assert_eq!(*mechanism, Mechanism::LaplaceTree);
@@ -111,7 +114,7 @@ fn reports_without_steps_or_totals_reach_their_optimum() {
         };
         let comparison = spec.compare(&()).unwrap();
         let optimum = comparison.optimal_report.unwrap();
-        assert!(optimum.upper / optimum.lower < 1.0 + 1e-5, "{report}: {optimum:?}");
+        assert!(optimum.upper / optimum.lower <= CERTIFIED, "{report}: {optimum:?}");
         let plan = spec.build().unwrap();
         assert_eq!(
             (plan.mechanism(), plan.arithmetic()),

@@ -6,16 +6,20 @@
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use crate::keys::KeySet;
 use crate::names::given_name;
 
 /// The number of an event without a key.
-const NO_KEY: u32 = 0;
+pub(super) const NO_KEY: u32 = 0;
 
 /// Texts and places of keys by their numbers.
-pub(super) struct Symbols {
-    keys: Option<KeySet>,
+pub(in crate::gather) struct Symbols {
+    /// Shared, because a reader may make a batch for every few rows.
+    keys: Option<Arc<KeySet>>,
+    /// No key is declared, and every key has a place of its own: its number.
+    is_open: bool,
     /// The place of undeclared keys.
     other: usize,
     undeclared: Vec<Box<str>>,
@@ -26,20 +30,56 @@ pub(super) struct Symbols {
 impl Symbols {
     pub(super) fn new(keys: Option<KeySet>) -> Self {
         let other = keys.as_ref().map_or(0, |keys| keys.position(""));
-        Self { keys, other, undeclared: Vec::new(), numbers: HashMap::new(), text_bytes: 0 }
+        let (keys, undeclared, numbers) = (keys.map(Arc::new), Vec::new(), HashMap::new());
+        Self { keys, is_open: false, other, undeclared, numbers, text_bytes: 0 }
+    }
+
+    /// The same if no key is declared and every key counts for itself.
+    pub(super) fn open() -> Self {
+        Self { is_open: true, ..Self::new(None) }
+    }
+
+    /// The names of all keys that are not declared, in the order of their numbers. The first has number
+    /// one if no key is declared.
+    pub(in crate::gather) fn into_names(self) -> Vec<Box<str>> {
+        self.undeclared
+    }
+
+    /// The same declared keys, before any other is seen.
+    pub(super) fn declared_only(&self) -> Self {
+        let Self { is_open, other, .. } = *self;
+        Self { keys: self.keys.clone(), is_open, other, ..Self::new(None) }
+    }
+
+    /// Forgets the keys that are not declared.
+    pub(super) fn forget(&mut self) {
+        (self.undeclared, self.numbers, self.text_bytes) = (Vec::new(), HashMap::new(), 0);
+    }
+
+    /// The place among undeclared keys, and the text, of one of them.
+    #[inline]
+    pub(super) fn undeclared(&self, number: u32) -> Option<(usize, &str)> {
+        let at = (number as usize).checked_sub(self.declared() + 1)?;
+        Some((at, self.undeclared.get(at)?))
     }
 
     /// The number of a key.
     pub(super) fn number_of(&mut self, key: Option<&str>) -> u32 {
-        let (Some(keys), Some(key)) = (&self.keys, given_name(key)) else { return NO_KEY };
-        let place = keys.position(key);
-        if place != self.other {
-            return place as u32 + 1;
+        let Some(key) = given_name(key) else { return NO_KEY };
+        match &self.keys {
+            Some(keys) => {
+                let place = keys.position(key);
+                if place != self.other {
+                    return place as u32 + 1;
+                }
+            }
+            None if self.is_open => {}
+            None => return NO_KEY,
         }
         if let Some(number) = self.numbers.get(key) {
             return *number;
         }
-        let number = (keys.names().len() + self.undeclared.len()) as u32 + 1;
+        let number = (self.declared() + self.undeclared.len()) as u32 + 1;
         self.numbers.insert(key.into(), number);
         self.undeclared.push(key.into());
         self.text_bytes += 2 * key.len();
@@ -48,6 +88,9 @@ impl Symbols {
 
     /// The place of the total of a key.
     pub(super) fn place_of(&self, number: u32) -> usize {
+        if self.is_open {
+            return number as usize;
+        }
         match (number as usize).checked_sub(1) {
             Some(place) if place < self.declared() => place,
             _ => self.other,
@@ -71,7 +114,7 @@ impl Symbols {
 
     fn text_of(&self, number: u32) -> Option<&str> {
         let place = (number as usize).checked_sub(1)?;
-        let names = self.keys.as_ref().map(KeySet::names).unwrap_or_default();
+        let names = self.keys.as_deref().map(KeySet::names).unwrap_or_default();
         match names.get(place) {
             Some(name) => Some(name),
             None => self.undeclared.get(place - names.len()).map(|key| &**key),

@@ -98,7 +98,8 @@ impl Participation {
     /// The bound as a field of a name.
     #[must_use]
     pub fn name_value(&self) -> Value {
-        Value::new().integer(self.max_steps()).integer(self.min_gap())
+        let bound = Value::new().integer(self.max_steps()).integer(self.min_gap());
+        if self.is_in_turn() { bound.code(1) } else { bound }
     }
 }
 

@@ -59,6 +59,10 @@ fn plans() -> Vec<Plan> {
         keys(&["north", "south", "other"]),
         keys(&["nort", "hother"]),
         builder().open_keys(),
+        // The same mechanism: otherwise they would differ by it.
+        builder().mechanism(Mechanism::Binary).participation(Participation::at_most(4, 1).unwrap()),
+        builder().mechanism(Mechanism::Binary).participation(Participation::in_turn(4).unwrap()),
+        builder().mechanism(Mechanism::Binary).participation(Participation::in_turn(6).unwrap()),
         builder().stream("visits"),
         builder().definition(*b"visits"),
         builder().stream("visits").definition(*b"visits"),
