@@ -169,7 +169,7 @@ fn breach(rules: &AdmissionRules, unit: Unit, moved: &[f64]) -> Option<Breach> {
         _ => participation.max_steps(),
     };
     let (low, high) = (rules.contribution.lo().min(0.0), rules.contribution.hi().max(0.0));
-    let mut steps = Vec::new();
+    let (mut steps, mut last) = (Vec::new(), None);
     for (step, row) in moved.chunks(rules.keys).enumerate() {
         let amounts: Vec<f64> = row.iter().copied().filter(|amount| *amount != 0.0).collect();
         if amounts.len() > 1 {
@@ -178,7 +178,11 @@ fn breach(rules: &AdmissionRules, unit: Unit, moved: &[f64]) -> Option<Breach> {
         if let Some(amount) = amounts.iter().find(|amount| !(low..=high).contains(*amount)) {
             return Some(Breach::Amount(*amount));
         }
-        if !amounts.is_empty() {
+        if let Some(amount) = amounts.first() {
+            if participation.is_in_turn() && last.is_some_and(|last: f64| last * amount > 0.0) {
+                return Some(Breach::Amount(*amount));
+            }
+            last = Some(*amount);
             steps.push(step);
         }
     }

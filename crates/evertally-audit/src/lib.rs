@@ -20,6 +20,7 @@
 //! | module | responsibility |
 //! |---|---|
 //! | `subject`, `open_keys`, `vectors` | the subject of an audit: a plan, a promise, and releases |
+//! | `found_keys` | keys that nobody declared: how often they appear, and what they leave |
 //! | `admission` | gates before a counter, and the events that attack them |
 //! | `calibration` | what a budget allows, independently of the plan |
 //! | `whitening` | watched steps, declared covariance, the matched filter |
@@ -40,6 +41,7 @@ mod admission;
 mod attacks;
 mod auditor;
 mod calibration;
+mod found_keys;
 mod keys;
 mod neighbours;
 mod open_keys;
@@ -58,6 +60,7 @@ pub use admission::{
     TICKS_PER_STEP, audit_admission, deployed_gates,
 };
 pub use auditor::{Auditor, Settings};
+pub use found_keys::{DeployedFinder, Finder, FoundRow, KeyArrival, audit_found_keys};
 pub use keys::{Keys, Purpose};
 pub use open_keys::OpenKeysSubject;
 pub use power::Power;

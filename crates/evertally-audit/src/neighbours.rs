@@ -12,9 +12,14 @@
 //! is therefore also spread over lanes, in all ways that differ by more than a permutation of the
 //! lanes. The coordinates of a vector are lanes as well, and a step may point between them.
 //!
+//! **Changes in turn.** If a person changes the stream up and down in turn, the ends of the range alternate.
+//! Only spreads that alternate in each lane are kept, and the list is not complete with several lanes.
+//!
 //! **Guarantee.** If [`Neighbourhood::is_complete`], the list has every pattern of steps with every
 //! choice of ends and lanes, and no other change is larger. Otherwise it has evenly spaced patterns
 //! and random ones.
+
+use std::collections::HashMap;
 
 use evertally::{Contribution, Neighbours};
 
@@ -44,7 +49,13 @@ impl Neighbourhood {
         };
         // Lanes beyond the kept ones of a run would not be observed.
         let used = kept_lanes(lanes);
-        if used > 1 {
+        if used > 1 && promise.participation.is_in_turn() {
+            is_complete = false;
+            if promise.neighbours == Neighbours::AddRemove {
+                spread(&mut changes, lanes, used, max);
+                changes.retain(alternates);
+            }
+        } else if used > 1 {
             is_complete &= spread(&mut changes, lanes, used, max);
             if promise.neighbours == Neighbours::Replace && !is_complete {
                 // The largest change if no inner product of columns of R is negative.
@@ -59,6 +70,15 @@ impl Neighbourhood {
         }
         Self { changes, is_complete }
     }
+}
+
+/// Whether the amounts of each lane go up and down in turn. The steps are in order.
+fn alternates(change: &Change) -> bool {
+    let mut last = HashMap::new();
+    change
+        .entries()
+        .iter()
+        .all(|(_, lane, amount)| last.insert(*lane, *amount).is_none_or(|before: f64| before * *amount < 0.0))
 }
 
 /// The number of coordinates of a diagonal direction. Half of the amount in each of four
@@ -156,6 +176,7 @@ fn contributions(promise: &Promise, steps: &[usize], max: usize) -> (Vec<Change>
         at_most,
         gap: usize::try_from(participation.min_gap()).unwrap_or(usize::MAX),
         ends: ends(promise.contribution),
+        is_in_turn: participation.is_in_turn(),
     };
     if shape.count() <= max as f64 {
         let mut all = Vec::new();
@@ -171,6 +192,8 @@ struct Shape<'a> {
     at_most: usize,
     gap: usize,
     ends: Vec<f64>,
+    /// Whether an end is followed by the other.
+    is_in_turn: bool,
 }
 
 type Entry = (usize, usize, f64);
@@ -209,6 +232,9 @@ impl Shape<'_> {
         }
         for index in from..self.steps.len() {
             for &end in &self.ends {
+                if self.is_in_turn && begun.last().is_some_and(|(.., before)| *before == end) {
+                    continue;
+                }
                 begun.push((self.steps[index], 0, end));
                 all.push(Change::of(begun.iter().copied()));
                 self.extend(begun, self.following(index), all);
@@ -235,7 +261,8 @@ impl Shape<'_> {
             let mut entries = Vec::new();
             let mut index = coins.below(self.steps.len());
             while entries.len() < self.at_most && index < self.steps.len() {
-                entries.push((self.steps[index], 0, self.ends[coins.below(self.ends.len())]));
+                let end = self.ends[coins.below(self.ends.len())];
+                entries.push((self.steps[index], 0, self.next_end(&entries, end)));
                 let (free, slack) = (self.following(index), self.steps.len() / self.at_most + 1);
                 index = free.saturating_add(coins.below(slack));
             }
@@ -244,12 +271,20 @@ impl Shape<'_> {
         chosen
     }
 
+    /// This end, or the one whose turn it is.
+    fn next_end(&self, before: &[Entry], end: f64) -> f64 {
+        match before.last() {
+            Some((.., last)) if self.is_in_turn => -last,
+            _ => end,
+        }
+    }
+
     fn spaced(&self, first: usize, spacing: usize, end: f64) -> Change {
         let mut entries = vec![(self.steps[first], 0, end)];
         let mut least = self.steps[first].saturating_add(spacing);
         while entries.len() < self.at_most {
             let Some(&step) = self.steps.get(self.steps.partition_point(|&step| step < least)) else { break };
-            entries.push((step, 0, end));
+            entries.push((step, 0, self.next_end(&entries, end)));
             least = step.saturating_add(spacing);
         }
         Change::of(entries)
@@ -285,6 +320,22 @@ mod tests {
 
     fn of(promise: &Promise, steps: usize, lanes: usize, max: usize) -> Neighbourhood {
         Neighbourhood::new(promise, &(0..steps).collect::<Vec<_>>(), lanes, max)
+    }
+
+    /// Every set of up to three of four steps, with both first signs, and no others; spread over keys, each
+    /// key keeps its turns.
+    #[test]
+    fn changes_in_turn_alternate() {
+        let participation = Participation::in_turn(3).unwrap();
+        let promise = Promise { participation, ..promise(3, 1, (-1.0, 1.0), Neighbours::AddRemove) };
+        let one = Neighbourhood::new(&promise, &[0, 1, 2, 3], 1, 1000);
+        assert!(one.is_complete && one.changes.len() == 2 * (4 + 6 + 4), "{}", one.changes.len());
+        assert!(one.changes.iter().all(alternates));
+        let spread = Neighbourhood::new(&promise, &[0, 1, 2, 3], 2, 1000);
+        assert!(!spread.is_complete && spread.changes.len() > one.changes.len());
+        assert!(spread.changes.iter().all(alternates));
+        let many = Neighbourhood::new(&promise, &(0..40).collect::<Vec<_>>(), 1, 50);
+        assert!(!many.is_complete && many.changes.iter().all(alternates));
     }
 
     #[test]

@@ -24,6 +24,8 @@ pub enum Attack {
     Timing,
     /// The effect of one person's events, or of one id, on the inputs of a counter.
     Admission,
+    /// Keys that nobody declared: how many appear that one person decides about, and what hidden ones leave.
+    FoundKeys,
 }
 
 impl fmt::Display for Attack {
@@ -37,6 +39,7 @@ impl fmt::Display for Attack {
             Self::LowBits => "low bits",
             Self::Timing => "timing",
             Self::Admission => "admission",
+            Self::FoundKeys => "found keys",
         })
     }
 }

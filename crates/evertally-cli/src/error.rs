@@ -27,6 +27,10 @@ pub(crate) enum CliError {
     ClosedPipe,
 }
 
+/// What is said of a file of Parquet, Arrow or zstd in a program without the feature `columnar`.
+#[cfg(not(feature = "columnar"))]
+pub(crate) const NO_COLUMNAR: &str = "this program was built without Parquet, Arrow and zstd: build it with the feature \"columnar\", which is on by default";
+
 pub(crate) type Result<T> = std::result::Result<T, CliError>;
 
 impl CliError {

@@ -12,7 +12,7 @@ use crate::commands::shared::parse_bytes;
 use crate::error::{CliError, one_line};
 use crate::input::matrix::{csv_array, parse_list, parse_matrix};
 use crate::input::npz::Archive;
-use crate::input::{Bulk, Roles, Row, RowReader, held};
+use crate::input::{Bulk, Drops, Roles, Row, RowReader, held};
 use crate::{Cli, output};
 use evertally::research::gamma::{Certificate, Subject, verify};
 use evertally_stream::time::TimeReader;
@@ -73,8 +73,8 @@ fn totals(reader: &mut dyn RowReader, columns: &[String], in_bulk: bool) -> Resu
     let times = TimeReader::default();
     let (mut row, mut count) = (Row::for_columns(columns), 0);
     loop {
-        let roles = Roles { time: 0, value: Some(1), key: Some(2) };
-        let mut bulk = Bulk::new(roles, &times, &mut gather, false);
+        let roles = Roles { time: 0, value: Some(1), key: Some(2), ..Roles::default() };
+        let mut bulk = Bulk::new(roles, &times, &mut gather, Drops::default());
         while in_bulk && reader.add_in_bulk(&mut bulk)? {}
         if !reader.read(&mut row)? || count == MAX_ROWS {
             return Ok(gather.finish()?.flat_map(|step| step.totals).collect());

@@ -15,6 +15,7 @@ mod input;
 mod interrupt;
 mod manners;
 mod mechanism;
+mod memory;
 mod noise_key;
 mod output;
 mod panic_guard;
@@ -113,6 +114,9 @@ pub fn run() -> ExitCode {
         Ok(cli) => cli,
         Err(code) => return code,
     };
+    if let Err(error) = start_threads() {
+        return fail(&error);
+    }
     let done = match &cli.command {
         Command::Count(args) => commands::count::run(args),
         Command::Plan(args) => commands::plan::run(args),
@@ -126,6 +130,14 @@ pub fn run() -> ExitCode {
         Command::Research(research) | Command::Ungrouped(research) => research.run(),
     };
     done.map_or_else(|error| fail(&error), |()| ExitCode::SUCCESS)
+}
+
+/// Starts the threads that share long work. They would start by themselves where they are first
+/// needed, and panic there if the system has no room for them (`ulimit -v`, `ulimit -u`).
+fn start_threads() -> error::Result<()> {
+    rayon::ThreadPoolBuilder::new()
+        .build_global()
+        .map_err(|error| CliError::Failure(format!("cannot start threads: {error}")))
 }
 
 fn fail(error: &CliError) -> ExitCode {

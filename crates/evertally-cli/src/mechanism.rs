@@ -1,6 +1,7 @@
 //! The only module that calls the mathematics: it turns a spec into a plan, and closed steps into
 //! estimates.
 
+mod finding;
 mod intervals;
 mod noise;
 mod periods;
@@ -8,6 +9,7 @@ mod readout;
 mod saved;
 mod unbounded;
 
+pub(crate) use finding::Finding;
 pub(crate) use intervals::Intervals;
 pub(crate) use noise::noise_plan;
 pub(crate) use periods::PeriodSum;

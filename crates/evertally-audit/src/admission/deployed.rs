@@ -2,7 +2,8 @@
 
 use evertally::Contribution;
 use evertally_stream::{
-    Amount, BucketLength, Buckets, Clamp, Clocked, ClosedStep, Event, Follow, Gather, KeySet, Result, Rules,
+    Amount, BucketLength, Buckets, Clamp, Clocked, ClosedStep, Event, Follow, Gather, KeySet, Operation,
+    Presence, Present, Result, Rules,
 };
 
 use super::synthetic_events::{SyntheticEvent, TICKS_PER_STEP};
@@ -27,6 +28,18 @@ const MEMORY_LIMIT: u64 = 1 << 20;
 pub fn deployed_gates(promise: &Promise, horizon: u64, keys: usize) -> Vec<Box<dyn Gate>> {
     let participation = promise.participation;
     let steps = horizon.min(participation.min_gap().saturating_mul(3).clamp(MIN_STEPS, MAX_STEPS));
+    if participation.is_in_turn() {
+        let rules = AdmissionRules {
+            steps: steps as usize,
+            keys: 1,
+            persons: Some(participation),
+            has_ids: false,
+            contribution: promise.contribution,
+        };
+        return [Presence::Window { steps: 2 }, Presence::Operations]
+            .map(|presence| Box::new(PresentGate { rules, presence }) as Box<dyn Gate>)
+            .into();
+    }
     let by_event = (participation.max_steps() == 1).then_some(None);
     let mut gates: Vec<Box<dyn Gate>> = Vec::new();
     for persons in std::iter::once(Some(participation)).chain(by_event) {
@@ -110,6 +123,37 @@ impl Gate for ClockedGate {
         }
         closed.extend(live.advance_to(i64::MAX));
         Ok(totals(closed))
+    }
+}
+
+/// Persons who come and go: [`Present`]. An event with an odd number is a deletion, where there are any.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PresentGate {
+    /// What the plan hides.
+    pub rules: AdmissionRules,
+    /// What makes a person present.
+    pub presence: Presence,
+}
+
+impl Gate for PresentGate {
+    fn rules(&self) -> AdmissionRules {
+        self.rules
+    }
+
+    fn totals(&self, events: &[SyntheticEvent]) -> Result<Vec<f64>> {
+        // A stay is two changes. Without two, nobody may come.
+        let Some(stays) = self.rules.persons.map(|bound| bound.max_steps() / 2).filter(|stays| *stays > 0)
+        else {
+            return Ok(vec![0.0; self.rules.steps]);
+        };
+        let mut present = Present::new(buckets(&self.rules)?, None, self.presence, stays, MEMORY_LIMIT)?;
+        for event in events {
+            let is_deletion = event.serial % 2 == 1;
+            let operation = if is_deletion { Operation::Delete } else { Operation::Insert };
+            // A refused event is a valid outcome.
+            let _taken = named(&self.rules, event, |event| present.push(event, operation))?;
+        }
+        Ok(totals(present.finish()))
     }
 }
 

@@ -36,6 +36,57 @@ fn deployed_gates_keep_their_promises() {
     }
 }
 
+/// Persons who come and go pass, and one stay too many or a promise of fewer changes does not.
+#[test]
+fn persons_come_and_go_as_often_as_stated() {
+    struct Lenient(super::deployed::PresentGate);
+    impl Gate for Lenient {
+        fn rules(&self) -> AdmissionRules {
+            AdmissionRules { persons: Participation::in_turn(2).ok(), ..self.0.rules }
+        }
+        fn totals(&self, events: &[SyntheticEvent]) -> evertally_stream::Result<Vec<f64>> {
+            self.0.totals(events)
+        }
+    }
+    let contribution = Contribution::range(-1.0, 1.0).unwrap();
+    for changes in [1, 2, 4] {
+        let participation = Participation::in_turn(changes).unwrap();
+        let gates = deployed_gates(&Promise { participation, ..promise(1, 1, contribution) }, 20, 3);
+        assert_eq!(gates.len(), 2);
+        let found = audit_admission(&gates, 300, Keys::SeededNotPrivate(changes)).unwrap();
+        assert_eq!(found.verdict, Verdict::Passed, "{changes}: {found:?}");
+    }
+    for presence in [evertally_stream::Presence::Window { steps: 1 }, evertally_stream::Presence::Operations]
+    {
+        let rules = AdmissionRules {
+            steps: 12,
+            keys: 1,
+            persons: Participation::in_turn(4).ok(),
+            has_ids: false,
+            contribution,
+        };
+        let gates: [Box<dyn Gate>; 1] = [Box::new(Lenient(super::deployed::PresentGate { rules, presence }))];
+        let found = audit_admission(&gates, 300, Keys::SeededNotPrivate(7)).unwrap();
+        assert_eq!(found.verdict, Verdict::Failed, "{presence:?}");
+    }
+}
+
+/// Two changes in the same direction are found, although each of them is allowed.
+#[test]
+fn changes_out_of_turn_are_a_breach() {
+    let rules = AdmissionRules {
+        steps: 5,
+        keys: 1,
+        persons: Participation::in_turn(3).ok(),
+        has_ids: false,
+        contribution: Contribution::range(-1.0, 1.0).unwrap(),
+    };
+    let is_breach = |moved: [f64; 5]| breach(&rules, Unit::Person(0), &moved).is_some();
+    assert!(!is_breach([0.0, 1.0, -1.0, 0.0, 1.0]) && !is_breach([-1.0, 0.0, 0.0, 1.0, 0.0]));
+    assert!(is_breach([0.0, 1.0, 0.0, 1.0, 0.0]) && is_breach([1.0, -1.0, -1.0, 0.0, 0.0]));
+    assert!(is_breach([1.0, -1.0, 1.0, -1.0, 0.0]));
+}
+
 #[test]
 fn every_planted_gate_is_found() {
     let persons = Participation::at_most(2, 3).unwrap();

@@ -78,6 +78,8 @@ struct Canaries {
     patterns: Vec<Vec<usize>>,
     /// The contribution of a canary to a step.
     amount: f64,
+    /// Whether the sign of the contribution changes from step to step.
+    is_in_turn: bool,
 }
 
 impl Canaries {
@@ -92,7 +94,16 @@ impl Canaries {
         let pattern = |first: usize| steps.iter().skip(first).step_by(stride).take(most).copied().collect();
         let ends = ends(promise.contribution);
         let amount = ends.into_iter().fold(0.0, |a: f64, b| if b.abs() > a.abs() { b } else { a });
-        Self { lanes, patterns: (0..count).map(pattern).collect(), amount }
+        let is_in_turn = promise.participation.is_in_turn();
+        Self { lanes, patterns: (0..count).map(pattern).collect(), amount, is_in_turn }
+    }
+
+    /// What a canary with this pattern adds to its steps.
+    fn entries(&self, pattern: &[usize]) -> impl Iterator<Item = (usize, f64)> {
+        let amount = |place: usize| {
+            if self.is_in_turn && place % 2 == 1 { -self.amount } else { self.amount }
+        };
+        pattern.iter().enumerate().map(move |(place, &step)| (step, amount(place)))
     }
 
     fn count(&self) -> usize {
@@ -103,16 +114,14 @@ impl Canaries {
         let who = is_in.iter().enumerate().filter(|(_, is_in)| **is_in).map(|(who, _)| who);
         let entries = who.flat_map(|who| {
             let (lane, pattern) = (who / self.patterns.len(), &self.patterns[who % self.patterns.len()]);
-            pattern.iter().map(move |&step| (step, lane, self.amount))
+            self.entries(pattern).map(move |(step, amount)| (step, lane, amount))
         });
         Stream::busy(length, self.lanes).with(&Change::of(entries))
     }
 
     /// One score per canary. A positive score suggests that it is in the stream.
     fn scores(&self, whitening: &Whitening, released: &[f64]) -> Vec<f64> {
-        let image = |pattern: &Vec<usize>| {
-            whitening.image(&pattern.iter().map(|&step| (step, self.amount)).collect::<Vec<_>>())
-        };
+        let image = |pattern: &Vec<usize>| whitening.image(&self.entries(pattern).collect::<Vec<_>>());
         let images: Vec<Vec<f64>> = self.patterns.iter().map(image).collect();
         // A fair coin has standard deviation one half.
         let halves: Vec<Vec<f64>> =

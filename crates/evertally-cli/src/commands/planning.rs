@@ -1,6 +1,6 @@
 //! The choices of a plan that is made without data, as `plan` and `audit` take them.
 
-use super::shared::{NumberArgs, PrivacyArgs, WorkloadArgs, participation, plan_spec};
+use super::shared::{NumberArgs, PrivacyArgs, WorkloadArgs, in_turn, participation, plan_spec};
 use crate::error::{CliError, Result};
 use clap::Args;
 use evertally::{Contribution, Horizon, Objective, Participation, PlanSpec, Shape};
@@ -28,6 +28,15 @@ pub(crate) struct PlanningArgs {
     privacy: PrivacyArgs,
     #[command(flatten)]
     participation: ParticipationArgs,
+    /// The most changes by one person who comes and goes, as in count --distinct with --window: up by
+    /// one and down by one in turn
+    #[arg(
+        long,
+        value_name = "F",
+        conflicts_with_all = ["max_steps", "min_gap", "dim"],
+        help_heading = "Privacy"
+    )]
+    max_flips: Option<u64>,
     #[command(flatten)]
     workload: WorkloadArgs,
     #[command(flatten)]
@@ -64,8 +73,15 @@ impl PlanningArgs {
 
     /// The choices that these options make.
     pub(super) fn spec(&self) -> Result<PlanSpec> {
-        let participation = self.participation.bound()?;
+        let participation = match self.max_flips {
+            Some(flips) => Some(in_turn(flips)?),
+            None => self.participation.bound()?,
+        };
         let spec = plan_spec(self.horizon, &self.privacy, &self.workload, &self.numbers, participation)?;
+        let spec = match self.max_flips {
+            Some(_) => PlanSpec { contribution: Contribution::range(-1.0, 1.0)?, ..spec },
+            None => spec,
+        };
         Ok(match (self.dim, self.group_count) {
             (Some(0), _) => return Err(CliError::bad("--dim: expected at least 1, got 0")),
             (Some(dimension), _) => {

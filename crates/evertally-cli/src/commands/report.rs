@@ -76,6 +76,11 @@ pub(crate) struct Reporting {
 }
 
 impl ReportArgs {
+    /// Whether other sums than the running total are asked for.
+    pub(crate) fn is_given(&self) -> bool {
+        self.report.is_some()
+    }
+
     /// The report for these buckets, or for steps that are no buckets: then `no_times` refuses a
     /// length of time. Times in errors are shown by `show`.
     pub(crate) fn resolve(

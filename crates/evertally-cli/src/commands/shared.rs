@@ -177,7 +177,7 @@ impl WorkloadArgs {
         self.objective
     }
 
-    fn workload(&self) -> Workload {
+    pub(crate) fn workload(&self) -> Workload {
         match (self.window, self.decay) {
             (Some(width), _) => Workload::SlidingWindow { width },
             (None, Some(factor)) => Workload::Decay { factor },
@@ -195,6 +195,16 @@ pub(crate) fn participation(max_steps: Option<u64>, min_gap: Option<u64>) -> Res
         (_, Some(0)) => Err(CliError::bad("--min-gap: expected at least 1, got 0")),
         (Some(steps), gap) => Ok(Some(Participation::at_most(steps, gap.unwrap_or(1))?)),
     }
+}
+
+/// The changes of a person who comes and goes. Who comes can leave, so their number is even.
+pub(crate) fn in_turn(max_flips: u64) -> Result<Participation> {
+    if max_flips == 0 || max_flips % 2 == 1 {
+        return Err(CliError::bad(format!(
+            "--max-flips must be an even number of at least 2, because who comes can leave, got {max_flips}"
+        )));
+    }
+    Ok(Participation::in_turn(max_flips)?)
 }
 
 /// δ as text.

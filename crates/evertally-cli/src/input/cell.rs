@@ -6,6 +6,7 @@ use std::borrow::Cow;
 
 /// A cell as its format gave it. No `Debug`: cells are private.
 #[derive(Clone, Default)]
+#[cfg_attr(not(feature = "columnar"), expect(dead_code, reason = "text has no such values"))]
 pub(crate) enum Cell {
     /// Absent, null or blank.
     #[default]

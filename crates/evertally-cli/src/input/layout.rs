@@ -1,11 +1,13 @@
 //! How an input is written: its format, and what is between values.
 
-use super::arrow::MAGIC;
 use crate::error::{CliError, Result, name_of, shown};
 use clap::ValueEnum;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
+
+/// The first and the last bytes of an Arrow file.
+pub(super) const ARROW_MAGIC: &[u8] = b"ARROW1";
 
 /// The formats that are read. Text may be compressed with gzip or zstd.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -90,11 +92,11 @@ impl Layout {
 
 /// The format that the first bytes of a file name. Text names none. Only a file can be read twice.
 fn format_by_content(path: &Path) -> Option<InputFormat> {
-    let mut first = [0; MAGIC.len()];
+    let mut first = [0; ARROW_MAGIC.len()];
     let is_file = path.metadata().is_ok_and(|metadata| metadata.is_file());
     File::open(path).ok().filter(|_| is_file)?.read_exact(&mut first).ok()?;
     match &first {
-        first if first == MAGIC => Some(InputFormat::Arrow),
+        first if first == ARROW_MAGIC => Some(InputFormat::Arrow),
         [b'P', b'A', b'R', b'1', ..] => Some(InputFormat::Parquet),
         _ => None,
     }

@@ -8,6 +8,7 @@
 //! A cell is missing if it is absent, null, or a text of nothing but whitespace. Words such as `NA` are
 //! texts. What a missing cell means is decided by the role of its column (`docs/files.md`).
 
+#[cfg(feature = "columnar")]
 mod arrow;
 mod bulk;
 mod cell;
@@ -18,18 +19,23 @@ mod json;
 mod layout;
 mod many;
 pub(crate) mod matrix;
+#[cfg(feature = "columnar")]
 mod meaning;
+#[cfg(not(feature = "columnar"))]
+mod no_columnar;
 pub(crate) mod npy;
 pub(crate) mod npz;
+#[cfg(feature = "columnar")]
 mod parquet;
 mod piped;
+#[cfg(feature = "columnar")]
 mod shared_file;
 mod source;
 mod tail;
 mod waiting;
 mod whole_lines;
 
-pub(crate) use bulk::{Bulk, Roles};
+pub(crate) use bulk::{Bulk, Drops, Roles};
 pub(crate) use cell::{Cell, EXPECTED_VALUE};
 pub use layout::InputFormat;
 pub(crate) use layout::{Layout, parse_delimiter};
@@ -39,6 +45,12 @@ pub(crate) use waiting::{NextRow, WaitingReader};
 
 use crate::error::{CliError, Result, shown};
 use crate::progress::Progress;
+#[cfg(feature = "columnar")]
+use arrow::ArrowReader;
+#[cfg(not(feature = "columnar"))]
+use no_columnar::{ArrowReader, ParquetReader};
+#[cfg(feature = "columnar")]
+use parquet::ParquetReader;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -126,8 +138,8 @@ pub(crate) fn open(
         return Err(CliError::bad(format!("{kind} file cannot be followed: {why}")));
     }
     match format {
-        InputFormat::Parquet => return Ok(Box::new(parquet::ParquetReader::open(path, columns)?)),
-        InputFormat::Arrow => return Ok(Box::new(arrow::ArrowReader::open(path, columns)?)),
+        InputFormat::Parquet => return Ok(Box::new(ParquetReader::open(path, columns)?)),
+        InputFormat::Arrow => return Ok(Box::new(ArrowReader::open(path, columns)?)),
         _ => {}
     }
     let delimiter = layout.delimiter_of(format)?;
@@ -166,8 +178,8 @@ pub(crate) fn column_names(path: &Path, layout: impl Into<Layout>) -> Result<Opt
         InputFormat::Csv | InputFormat::Tsv => {
             csv::names(Source::open(path)?, layout.delimiter_of(format)?).map(Some)
         }
-        InputFormat::Parquet => parquet::ParquetReader::names(path).map(Some),
-        InputFormat::Arrow => arrow::ArrowReader::names(path).map(Some),
+        InputFormat::Parquet => ParquetReader::names(path).map(Some),
+        InputFormat::Arrow => ArrowReader::names(path).map(Some),
         InputFormat::Json | InputFormat::Jsonl => Ok(None),
     }
 }
@@ -176,8 +188,8 @@ pub(crate) fn column_names(path: &Path, layout: impl Into<Layout>) -> Result<Opt
 pub(crate) fn held(bytes: Vec<u8>, format: InputFormat, columns: &[String]) -> Result<Box<dyn RowReader>> {
     let name = "memory";
     match format {
-        InputFormat::Parquet => Ok(Box::new(parquet::ParquetReader::held(name, bytes, columns)?)),
-        InputFormat::Arrow => Ok(Box::new(arrow::ArrowReader::held(name, bytes, columns)?)),
+        InputFormat::Parquet => Ok(Box::new(ParquetReader::held(name, bytes, columns)?)),
+        InputFormat::Arrow => Ok(Box::new(ArrowReader::held(name, bytes, columns)?)),
         _ => {
             let delimiter = Layout::default().delimiter_of(format)?;
             text_reader(Source::held(name, bytes), format, delimiter, columns)

@@ -12,7 +12,6 @@ use std::io::{self, Chain, Cursor, ErrorKind, Read};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use zstd::stream::read::Decoder as ZstdDecoder;
 
 /// The bytes of an input, with its name for errors and a count for the progress bar.
 pub(crate) struct Source {
@@ -176,10 +175,20 @@ fn recognised(mut raw: Raw, grows: bool) -> io::Result<Box<dyn Read + Send>> {
     Ok(match storage {
         Storage::Plain => Box::new(whole),
         Storage::Gzip => Box::new(Unpacked { format: "gzip", bytes: MultiGzDecoder::new(whole) }),
-        Storage::Zstd => Box::new(Unpacked { format: "zstd", bytes: ZstdDecoder::new(whole)? }),
+        Storage::Zstd => unpacked_zstd(whole)?,
         Storage::Utf16 => return Err(bad("it is text in UTF-16; expected UTF-8")),
         Storage::Arrow => return Err(bad("it is not text but Arrow; give --input-format arrow")),
     })
+}
+
+#[cfg(feature = "columnar")]
+fn unpacked_zstd(whole: Whole) -> io::Result<Box<dyn Read + Send>> {
+    Ok(Box::new(Unpacked { format: "zstd", bytes: zstd::stream::read::Decoder::new(whole)? }))
+}
+
+#[cfg(not(feature = "columnar"))]
+fn unpacked_zstd(_: Whole) -> io::Result<Box<dyn Read + Send>> {
+    Err(bad(crate::error::NO_COLUMNAR))
 }
 
 /// Such data hold no lines, so nobody can tell how much of them is complete.

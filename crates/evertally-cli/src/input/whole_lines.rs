@@ -2,6 +2,7 @@
 
 use super::source::may_be_text;
 use super::{MAX_LINE_BYTES, too_long};
+use crate::memory;
 use std::io;
 use zeroize::Zeroizing;
 
@@ -31,6 +32,7 @@ impl WholeLines {
         if self.bytes.len() + bytes.len() - self.ready > MAX_LINE_BYTES {
             return Err(too_long(format_args!("a line")));
         }
+        memory::make_room(&mut self.bytes, bytes.len())?;
         self.bytes.extend_from_slice(bytes);
         if !self.has_begun && !may_be_text(&self.bytes) {
             self.ready = self.bytes.len();

@@ -85,3 +85,36 @@ fn sums(plan: &Plan, before: Option<&[Release]>, releases: &[Release]) -> Result
     };
     Ok(releases.iter().enumerate().map(sum).collect())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mechanism::Intervals;
+    use evertally::post::PostProcess;
+    use evertally::{Budget, Counter, NoiseKey};
+
+    /// At a large budget the rounding of both ends of a period is all that an interval covers.
+    #[test]
+    fn intervals_of_sums_cover_the_rounding_of_both_ends() {
+        for epsilon in [1.0, 30.0] {
+            let plan = Plan::prefix_sum(9).budget(Budget::new(epsilon, 1e-9).unwrap()).build().unwrap();
+            let readout =
+                Readout { intervals: Intervals::default(), post: vec![PostProcess::default()], mean: None };
+            let mut periods = Periods::new(vec![Division::every(3).unwrap()], &readout);
+            let mut counter = Counter::new(&plan, NoiseKey::insecure_from_seed(1)).unwrap();
+            let releases: Vec<_> = (0..9).map(|_| counter.step(5.0).unwrap()).collect();
+            for (step, release) in releases.iter().enumerate() {
+                periods.step(&plan, std::slice::from_ref(release)).unwrap();
+                let Some(sum) = periods.take().pop() else { continue };
+                let before = step.checked_sub(3).map(|before| &releases[before]);
+                let expected = plan.interval(before, release).unwrap();
+                let [Measured::Total(total)] = sum.rows[..] else { panic!("one total") };
+                assert_eq!((total.value, total.standard_error), (expected.value, expected.standard_error));
+                let margin = expected.margin(0.95);
+                assert_eq!([total.lower, total.upper], [total.value - margin, total.value + margin]);
+                let alone = evertally::Release { rounding: evertally::Rounding::NONE, ..expected };
+                assert!(epsilon < 30.0 || margin > 1.2 * alone.margin(0.95), "{step}: the rounding is seen");
+            }
+        }
+    }
+}

@@ -9,6 +9,7 @@ mod jsonl;
 mod measured;
 mod npy;
 mod npy_stream;
+#[cfg(feature = "columnar")]
 mod parquet;
 
 pub(crate) use answers::{AnswerRow, write_answers};
@@ -39,9 +40,19 @@ pub(crate) enum OutputFormat {
 }
 
 impl OutputFormat {
+    /// The given format, or the one of the output, if this program can write it.
+    pub(crate) fn chosen(given: Option<Self>, path: Option<&Path>) -> Result<Self> {
+        let format = given.map_or_else(|| Self::of(path), Ok)?;
+        #[cfg(not(feature = "columnar"))]
+        if format == Self::Parquet {
+            return Err(cannot_write_parquet());
+        }
+        Ok(format)
+    }
+
     /// The format that an output's ending names. A name without an ending, a device and standard
     /// output mean CSV.
-    pub(crate) fn of(path: Option<&Path>) -> Result<Self> {
+    fn of(path: Option<&Path>) -> Result<Self> {
         const KNOWN: [&str; 6] = ["csv", "jsonl", "ndjson", "json", "parquet", "pq"];
         Ok(match known_ending("--output", path, &KNOWN, ", or --format")?.as_deref() {
             Some("jsonl" | "ndjson" | "json") => Self::Jsonl,
@@ -172,8 +183,16 @@ pub(crate) fn start(
     Ok(match format {
         OutputFormat::Csv => Box::new(csv::CsvReleases::start(destination, header, shape)?),
         OutputFormat::Jsonl => Box::new(jsonl::JsonReleases::start(destination, header)?),
+        #[cfg(feature = "columnar")]
         OutputFormat::Parquet => Box::new(parquet::ParquetReleases::start(destination, header, shape)?),
+        #[cfg(not(feature = "columnar"))]
+        OutputFormat::Parquet => return Err(cannot_write_parquet()),
     })
+}
+
+#[cfg(not(feature = "columnar"))]
+fn cannot_write_parquet() -> CliError {
+    CliError::bad(format!("Parquet cannot be written: {}", crate::error::NO_COLUMNAR))
 }
 
 /// Goes on with a table that has its header and perhaps rows. Parquet files end with what describes

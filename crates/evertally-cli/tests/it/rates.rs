@@ -91,9 +91,16 @@ fn bad_tables_are_refused() {
         "--per people",
         &["regions.csv", "no column \"people\"", "\"population\", \"region\", \"name\""],
     );
-    for (cell, got) in
-        [("0", "0"), ("-5", "-5"), ("NaN", "NaN"), ("inf", "inf"), ("", "nothing"), ("1e", "1e")]
-    {
+    for (cell, got) in [
+        ("0", "0"),
+        ("-5", "-5"),
+        ("NaN", "NaN"),
+        ("inf", "inf"),
+        ("", "nothing"),
+        ("1e", "1e"),
+        ("1e-320", "1e-320"),
+        ("1e301", "1e301"),
+    ] {
         let table = format!("region,population\nnorth,7\nsouth,{cell}\n");
         let parts = ["regions.csv: line 3, column \"population\"", "expected a number above zero", got];
         refused(&table, "--per population", &parts);
@@ -107,6 +114,13 @@ fn bad_tables_are_refused() {
     refused("region,population\n", "--per population", &["regions.csv", "at least one key"]);
     refused("north\nsouth\n", "--per population", &["--per needs a table", "region", "regions.csv"]);
     refused(REGIONS, "--per population --per-unit 0", &["--per-unit", "above zero"]);
+    // Such a rate was infinite.
+    refused(REGIONS, "--per population --per-unit 1e305", &["--per-unit", "1e100"]);
+    for header in ["region,population,population", "region,region,population"] {
+        let named = header.split(',').nth(1).unwrap();
+        let parts = ["regions.csv", "more than one column is named", named];
+        refused(&format!("{header}\nnorth,5,6\n"), "--per population", &parts);
+    }
     refused(REGIONS, "--per-unit 5", &["--per"]);
     refused(REGIONS, "--per population --mean x --clamp 0,1", &["--per cannot be used with --mean"]);
     let list = line("--per population").replace("regions.csv", "north,south");

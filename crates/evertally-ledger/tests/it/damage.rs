@@ -61,7 +61,9 @@ fn flipped_bytes_are_noticed_or_mean_nothing() {
     let used: Vec<usize> = (0..whole.len()).filter(|at| whole[*at] != 0).collect();
     let (mut refused, mut harmless) = (0, 0);
 
-    for _ in 0..120 {
+    // Most bytes of the file are of pages that are not in use any more, so it takes several to find one
+    // that matters.
+    while refused < 6 && harmless < 1000 {
         let at = used[(random.next_u64() % used.len() as u64) as usize];
         let mut changed = whole.clone();
         changed[at] ^= 1 << (random.next_u64() % 8);
@@ -76,8 +78,7 @@ fn flipped_bytes_are_noticed_or_mean_nothing() {
             Err(_) => panic!("byte {at} made it panic"),
         }
     }
-    // Most bytes of the file are of pages that are not in use any more.
-    assert!(refused > 5, "{refused} of 120 were refused and {harmless} meant nothing");
+    assert!(refused == 6, "{refused} were refused and {harmless} meant nothing");
 }
 
 type Forgery = fn(&[u8]) -> Option<Vec<u8>>;

@@ -5,14 +5,20 @@ use super::task::Task;
 use crate::error::{CliError, Result, shown};
 use crate::input::{Cell, EXPECTED_VALUE, Row, RowReader, expected, place};
 use crate::manners::warn;
-use evertally_stream::{Error as StreamError, Event, Outcome};
+use evertally_stream::{Error as StreamError, Event, Operation, Outcome};
 
 /// Refuses an input whose keys, persons or ids are in a column that cannot hold names. The types of
 /// columns are public, so this is decided before a row is read.
 pub(super) fn check_name_columns(task: &Task<'_>, reader: &dyn RowReader) -> Result<()> {
-    let others = [task.args.time.as_ref(), task.value_column()].into_iter().flatten().count();
-    let names =
-        [("--group-by", &task.args.group_by), ("--person", &task.args.person), ("--id", &task.args.id)];
+    let others = [task.args.time.as_ref(), task.value_column(), task.args.histogram.column.as_ref()];
+    let others = others.into_iter().flatten().count();
+    let names = [
+        ("--group-by", &task.args.group_by),
+        ("--person", &task.args.person),
+        ("--distinct", &task.args.distinct.column),
+        ("--id", &task.args.id),
+        ("--operation", &task.args.distinct.operation),
+    ];
     let given = names.into_iter().filter_map(|(option, column)| Some((option, column.as_ref()?)));
     for (index, (option, column)) in given.enumerate() {
         if !reader.holds_names(others + index) {
@@ -24,6 +30,9 @@ pub(super) fn check_name_columns(task: &Task<'_>, reader: &dyn RowReader) -> Res
     }
     Ok(())
 }
+
+/// What became of an event: `None` if it is decided at the end.
+pub(super) type Pushed = std::result::Result<Option<Outcome>, StreamError>;
 
 /// One row as an event. The order of the columns here is that of [`Task::columns`].
 pub(super) struct EventRow<'a> {
@@ -49,6 +58,32 @@ impl<'a> EventRow<'a> {
 
     /// The event of this row; `None` if the filter leaves it out.
     pub(super) fn filtered_event(&mut self) -> Result<Option<Event<'_>>> {
+        if self.passes()? { self.event().map(Some) } else { Ok(None) }
+    }
+
+    /// The same with what the event says about its person.
+    pub(super) fn filtered_operation(&mut self) -> Result<Option<(Event<'_>, Operation)>> {
+        if !self.passes()? {
+            return Ok(None);
+        }
+        let operation = self.operation()?;
+        Ok(Some((self.event()?, operation)))
+    }
+
+    /// Whether a person is inserted or deleted. Without a column of operations, every event inserts.
+    fn operation(&self) -> Result<Operation> {
+        let Some(column) = &self.task.args.distinct.operation else { return Ok(Operation::Insert) };
+        let filters = self.task.filter.as_ref().map_or(0, |filter| filter.columns().len());
+        let cell = &self.row.cells[self.row.cells.len() - filters - 1];
+        match cell.as_name().as_deref() {
+            Some("insert") => Ok(Operation::Insert),
+            Some("delete") => Ok(Operation::Delete),
+            _ => Err(expected(&self.place(Some(column)), "insert or delete", cell)),
+        }
+    }
+
+    /// Whether the filter keeps this row.
+    fn passes(&self) -> Result<bool> {
         if let Some(filter) = &self.task.filter {
             let first = self.row.cells.len() - filter.columns().len();
             let holds = filter.holds(&self.row.cells[first..]);
@@ -56,11 +91,9 @@ impl<'a> EventRow<'a> {
                 let place = self.row.place(&self.task.source, self.unit, &filter.columns()[column]);
                 expected(&place, &expectation, &self.row.cells[first + column])
             });
-            if !holds? {
-                return Ok(None);
-            }
+            return holds;
         }
-        self.event().map(Some)
+        Ok(true)
     }
 
     pub(super) fn event(&mut self) -> Result<Event<'_>> {
@@ -83,9 +116,22 @@ impl<'a> EventRow<'a> {
                 expected(&place(column), EXPECTED_VALUE, cell.as_deref().unwrap_or(&Cell::Missing))
             })?);
         }
+        if let Some(bins) = &task.bins {
+            let cell = cells.next();
+            let column = task.args.key_column().map(String::as_str).unwrap_or_default();
+            // A value is in a bin, and no value is in `other`.
+            let cell = cell.as_deref().unwrap_or(&Cell::Missing);
+            if !matches!(cell, Cell::Missing) {
+                let value = cell.as_value().ok_or_else(|| expected(&place(column), EXPECTED_VALUE, cell))?;
+                event.key =
+                    task.group_names().and_then(|names| names.get(bins.place(value))).map(String::as_str);
+            }
+        }
         let mut name = |wanted: bool| if wanted { cells.next().and_then(Cell::make_name) } else { None };
-        event.key = name(task.args.group_by.is_some());
-        event.person = name(task.args.person.is_some());
+        if task.bins.is_none() {
+            event.key = name(task.args.group_by.is_some());
+        }
+        event.person = name(task.args.person_column().is_some());
         event.id = name(task.args.id.is_some());
         Ok(event)
     }
@@ -100,7 +146,11 @@ impl<'a> EventRow<'a> {
     fn refused(&self, error: &StreamError) -> CliError {
         let task = self.task;
         let is_outside = matches!(error, StreamError::OutsideRange { .. });
-        let place = self.place(if is_outside { task.args.time.as_ref() } else { task.value_column() });
+        let place = self.place(match error {
+            StreamError::OutsideRange { .. } => task.args.time.as_ref(),
+            StreamError::NoKey | StreamError::KeyTooLong { .. } => task.args.group_by.as_ref(),
+            _ => task.value_column(),
+        });
         let Some(buckets) = task.buckets().filter(|_| is_outside) else {
             return CliError::BadRow(format!("{place}: {error}"));
         };
@@ -111,7 +161,7 @@ impl<'a> EventRow<'a> {
 
     /// The error for an event without a person.
     fn unnamed(&self) -> CliError {
-        let place = self.place(self.task.args.person.as_ref());
+        let place = self.place(self.task.args.person_column());
         CliError::bad(format!(
             "{place}: expected a person (--unnamed drop leaves such events out), got nothing"
         ))
@@ -168,11 +218,7 @@ impl<'a> LeftOut<'a> {
     }
 
     /// Records the outcome of a row, if it is known already. An error stops the run.
-    pub(super) fn note(
-        &mut self,
-        pushed: std::result::Result<Option<Outcome>, StreamError>,
-        row: &EventRow<'_>,
-    ) -> Result<()> {
+    pub(super) fn note(&mut self, pushed: Pushed, row: &EventRow<'_>) -> Result<()> {
         match pushed {
             Ok(
                 None
@@ -200,12 +246,22 @@ impl<'a> LeftOut<'a> {
             Err(StreamError::OutsideRange { .. }) if self.task.args.outside == Outside::Drop => {
                 self.warn_once(OUTSIDE);
             }
-            Err(error @ (StreamError::TooManyClaims { .. } | StreamError::Spill { .. })) => {
-                return Err(error.into());
-            }
+            Err(error @ StreamError::TooManyClaims { .. }) => return Err(self.too_many(&error)),
+            Err(error @ StreamError::Spill { .. }) => return Err(error.into()),
             Err(error) => return Err(row.refused(&error)),
         }
         Ok(())
+    }
+
+    /// The error for events that take more memory than they may, with what helps.
+    fn too_many(&self, error: &StreamError) -> CliError {
+        let helps = match self.task.args.state {
+            Some(_) => {
+                "; nothing was released: raise --memory-limit, or let an earlier --until divide the run in two"
+            }
+            None => "; raise --memory-limit",
+        };
+        CliError::bad(format!("{error}{helps}"))
     }
 
     /// Leaves out a row that cannot be used, if the user wants that or the run follows its input: a
@@ -224,9 +280,13 @@ impl<'a> LeftOut<'a> {
         }
     }
 
-    /// Warns of events outside the range that a reader has left out.
-    pub(super) fn note_outside(&mut self) {
-        self.warn_once(OUTSIDE);
+    /// Records what a reader has left out: whether an event was outside the range, and how many named
+    /// nobody.
+    pub(super) fn note_in_bulk(&mut self, outside: bool, unnamed: u64) {
+        if outside {
+            self.warn_once(OUTSIDE);
+        }
+        self.unnamed += unnamed;
     }
 
     /// Warns of events before and after the steps of a run that a reader has left out.

@@ -1,15 +1,17 @@
 //! From rows to closed steps.
 
-use super::events::{EventRow, LeftOut};
-use super::options::Outside;
+use super::events::{EventRow, LeftOut, Pushed};
+use super::options::{Outside, Unnamed};
 use super::release::Releaser;
 use super::task::Task;
 use crate::error::{CliError, Result};
-use crate::input::{Bulk, EXPECTED_VALUE, ROWS_BETWEEN_UPDATES, Roles, Row, RowReader, expected};
+use crate::input::{Bulk, Drops, EXPECTED_VALUE, ROWS_BETWEEN_UPDATES, Roles, Row, RowReader, expected};
 use crate::interrupt;
+use crate::memory;
 use crate::progress::{Progress, with_progress};
 use evertally_stream::{
-    Buckets, ClosedStep, Error as StreamError, Follow, Gather, GatheredSteps, Rows, Side,
+    Buckets, ClosedStep, Error as StreamError, Follow, Gather, GatheredSteps, OpenGather, OpenSteps, Present,
+    Rows, Side, Stays,
 };
 
 /// Gathers every event of a finished input, in any order.
@@ -18,10 +20,67 @@ pub(super) fn gather_events(
     buckets: Buckets,
     reader: &mut dyn RowReader,
 ) -> Result<GatheredSteps> {
+    if let Some(stays) = &task.stays {
+        return gather_present(task, stays, buckets, reader);
+    }
     let gather = Gather::new(buckets, task.rules(), task.memory_limit())?;
+    // Events go to the disk before memory runs out, whatever the limit.
+    let left = task.memory_limit().saturating_sub(gather.table_bytes() as u64);
+    let gather = gather.holding_at_most(memory::at_most(left));
     let mut gather = gather.spilling_to(|| Ok(Box::new(tempfile::tempfile()?)));
     gather_into(&mut gather, task, reader)?;
     Ok(with_progress("deciding what counts", |_| gather.finish())?)
+}
+
+/// The same for persons who come and go.
+fn gather_present(
+    task: &Task<'_>,
+    stays: &Stays<'_>,
+    buckets: Buckets,
+    reader: &mut dyn RowReader,
+) -> Result<GatheredSteps> {
+    let (keys, limit) = (task.keys.clone(), task.memory_limit());
+    let mut present = Present::new(buckets, keys, stays.presence, stays.max_stays, limit)?;
+    each_usable(task, reader, |row, left_out| {
+        let operation = left_out.skip(row.filtered_operation())?.flatten();
+        Ok(operation.map(|(event, operation)| present.push(&event, operation)))
+    })?;
+    Ok(with_progress("deciding what counts", |_| present.finish()))
+}
+
+/// Gathers every event of a finished input whose groups are not declared.
+pub(super) fn gather_open(
+    task: &Task<'_>,
+    buckets: Buckets,
+    memory_limit: u64,
+    reader: &mut dyn RowReader,
+) -> Result<OpenSteps> {
+    let gather = OpenGather::new(buckets, task.rules(), memory::at_most(memory_limit))?;
+    let mut gather = gather.spilling_to(|| Ok(Box::new(tempfile::tempfile()?)));
+    each_usable(task, reader, |row, left_out| {
+        let event = left_out.skip(row.filtered_event())?.flatten();
+        Ok(event.map(|event| gather.push(&event)))
+    })?;
+    Ok(with_progress("deciding what counts", |_| gather.finish())?)
+}
+
+/// Passes on every row that can be read. `push` gives what became of its event, or `None` if it has none.
+fn each_usable(
+    task: &Task<'_>,
+    reader: &mut dyn RowReader,
+    mut push: impl FnMut(&mut EventRow<'_>, &mut LeftOut<'_>) -> Result<Option<Pushed>>,
+) -> Result<()> {
+    let mut left_out = LeftOut::new(task);
+    let mut rows = EventRows::new(task, reader, "reading");
+    while rows.read_usable(&mut left_out)? {
+        if let Some(pushed) = push(&mut rows.row, &mut left_out)? {
+            let noted = left_out.note(pushed, &rows.row);
+            left_out.skip(noted)?;
+        }
+    }
+    drop(rows);
+    left_out.tell();
+    Ok(())
 }
 
 /// The same into a table that may have some of the steps.
@@ -74,7 +133,7 @@ pub(super) fn follow_events(
     reader: &mut dyn RowReader,
     releaser: &mut Releaser<'_>,
 ) -> Result<()> {
-    let mut follow = Follow::new(buckets, task.rules());
+    let mut follow = Follow::new(buckets, task.rules()).holding_at_most(task.memory_limit());
     let mut left_out = LeftOut::while_following(task);
     let mut rows = EventRows::new(task, reader, "following");
     while rows.read_usable(&mut left_out)? {
@@ -121,8 +180,8 @@ pub(super) fn follow_rows(
 pub(super) fn read_rows(
     task: &Task<'_>,
     reader: &mut dyn RowReader,
-) -> Result<(u64, Vec<ClosedStep>, impl Iterator<Item = ClosedStep> + use<>)> {
-    let (closed, rows) = rows_after(task, reader, 0)?;
+) -> Result<(u64, GatheredSteps, impl Iterator<Item = ClosedStep> + use<>)> {
+    let (closed, rows) = rows_after(task, reader, 0, |_| true)?;
     let steps = task.declared_rows().unwrap_or(closed.len() as u64);
     if steps == 0 {
         return Err(CliError::bad(format!(
@@ -133,27 +192,35 @@ pub(super) fn read_rows(
     Ok((steps, closed, rows.finish()))
 }
 
-/// Reads every row as a step after those of earlier runs. How many there are is public.
+/// Reads the new rows as steps after those of earlier runs. How many there are is public.
 pub(super) fn read_next_rows(
     task: &Task<'_>,
     reader: &mut dyn RowReader,
     first: u64,
-) -> Result<Vec<ClosedStep>> {
-    let (closed, _) = rows_after(task, reader, first)?;
-    if closed.is_empty() {
-        return Err(CliError::bad(format!("{} has no rows: expected at least one", task.source)));
-    }
-    Ok(closed)
+    is_new: impl FnMut(f64) -> bool,
+) -> Result<GatheredSteps> {
+    Ok(rows_after(task, reader, first, is_new)?.0)
 }
 
-fn rows_after(task: &Task<'_>, reader: &mut dyn RowReader, first: u64) -> Result<(Vec<ClosedStep>, Rows)> {
+fn rows_after(
+    task: &Task<'_>,
+    reader: &mut dyn RowReader,
+    first: u64,
+    mut is_new: impl FnMut(f64) -> bool,
+) -> Result<(GatheredSteps, Rows)> {
     let mut rows = Rows::new(task.declared_rows(), task.clamp)?.after(first);
-    let mut closed = Vec::new();
+    let mut totals = Vec::new();
     each_row_value(task, reader, LeftOut::new(task), |value| {
-        closed.push(rows.push(value)?);
+        if is_new(value) {
+            let total = rows.take(value)?;
+            if totals.try_reserve(1).is_err() {
+                return Ok(Err(memory::none_left("more rows")));
+            }
+            totals.push(total);
+        }
         Ok(Ok(()))
     })?;
-    Ok((closed, rows))
+    Ok((GatheredSteps::of_rows(first, totals), rows))
 }
 
 /// Passes on the value of each row. The inner result is the writer's, the outer one the stream's.
@@ -176,6 +243,7 @@ fn each_row_value(
         }
         count += 1;
         if count.is_multiple_of(ROWS_BETWEEN_UPDATES) {
+            memory::check("more rows")?;
             progress.update(reader.fraction_read());
         }
         let cell = &row.cells[0];
@@ -199,13 +267,18 @@ fn each_row_value(
 /// The columns of a count whose rows a reader may add by itself. The order is that of
 /// [`Task::columns`].
 fn bulk_roles(task: &Task<'_>) -> Option<Roles> {
-    let has_others = task.args.person.is_some() || task.args.id.is_some() || task.filter.is_some();
+    // Persons who are not bounded are read, and then do not matter.
+    let has_idle_persons = task.args.person_column().is_some() && task.rules().limits.is_none();
+    let has_others = task.filter.is_some() || task.bins.is_some() || has_idle_persons;
     if has_others || task.args.time.is_none() {
         return None;
     }
-    let value = task.value_column().map(|_| 1);
-    let key = task.args.group_by.as_ref().map(|_| if value.is_some() { 2 } else { 1 });
-    Some(Roles { time: 0, value, key })
+    let mut places = 1..;
+    let mut place = |is_given: bool| is_given.then(|| places.next()).flatten();
+    let value = place(task.value_column().is_some());
+    let key = place(task.args.group_by.is_some());
+    let person = place(task.args.person_column().is_some());
+    Some(Roles { time: 0, value, key, person, id: place(task.args.id.is_some()) })
 }
 
 /// The rows of an input as events, one after another.
@@ -225,14 +298,15 @@ impl<'a> EventRows<'a> {
     /// Lets the reader add as many of the next rows as it can by itself.
     fn add_in_bulk(&mut self, roles: Roles, gather: &mut Gather, left_out: &mut LeftOut<'_>) -> Result<()> {
         let task = self.row.task();
-        let drops_outside = task.args.outside == Outside::Drop;
-        let mut bulk = Bulk::new(roles, &task.times, gather, drops_outside);
+        let drops = Drops {
+            outside: task.args.outside == Outside::Drop,
+            unnamed: task.unnamed != Some(Unnamed::Refuse),
+        };
+        let mut bulk = Bulk::new(roles, &task.times, gather, drops);
         while self.reader.add_in_bulk(&mut bulk)? {
             self.progress.update(self.reader.fraction_read());
         }
-        if bulk.has_dropped {
-            left_out.note_outside();
-        }
+        left_out.note_in_bulk(bulk.left_out.outside, bulk.left_out.unnamed);
         Ok(())
     }
 
@@ -252,8 +326,12 @@ impl<'a> EventRows<'a> {
         }
         self.count += 1;
         if self.count.is_multiple_of(ROWS_BETWEEN_UPDATES) {
+            memory::check("more rows")?;
             self.progress.update(self.reader.fraction_read());
         }
         Ok(true)
     }
 }
+
+#[cfg(test)]
+mod tests;

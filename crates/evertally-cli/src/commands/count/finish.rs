@@ -15,6 +15,7 @@ use super::summary::Released;
 use super::task::Task;
 use crate::error::{CliError, Result};
 use crate::manners::note;
+use crate::memory;
 use crate::output::{Destination, Existing, commit_together, npy_matrix};
 use crate::plot::{EstimateChart, PlotFormat, render};
 use crate::progress::with_progress;
@@ -28,16 +29,7 @@ const MEMORY_TO_FINISH: usize = 64 << 20;
 /// Stops before an output is opened if the system has no memory left for it (`ulimit -v`). A program whose
 /// memory ends while it writes leaves a temporary file behind.
 pub(super) fn check_memory() -> Result<()> {
-    let mut memory: Vec<u8> = Vec::new();
-    let reserved = memory.try_reserve_exact(MEMORY_TO_FINISH);
-    // Nobody uses it, and it must not be optimised away.
-    std::hint::black_box(&memory);
-    reserved.map_err(|_| {
-        let needed = MEMORY_TO_FINISH >> 20;
-        CliError::Failure(format!(
-            "less than {needed} MiB of memory are left for writing: nothing was released"
-        ))
-    })
+    memory::check_for(MEMORY_TO_FINISH, "writing: nothing was released")
 }
 
 /// Writes the outputs beside the table, completes all of them and gives them their names.

@@ -12,9 +12,11 @@
 
 use crate::error::{CliError, Result, shown};
 use crate::input::BYTE_ORDER_MARK;
+use crate::memory;
 use crate::output::Estimate;
 use csv::{ReaderBuilder, StringRecord, Trim};
 use evertally_stream::{KeySet, OTHER};
+use std::ops::RangeInclusive;
 use std::path::Path;
 
 /// The declared groups.
@@ -46,6 +48,7 @@ impl Groups {
         if !text.contains(',') && path.exists() && !path.is_dir() {
             let file = std::fs::read_to_string(path).map_err(|error| CliError::reading(path, &error))?;
             let file = file.trim_start_matches(BYTE_ORDER_MARK);
+            memory::check_for(memory_of_groups(file), "the groups").map_err(|error| error.in_file(path))?;
             return match Table::read(file, group_by).map_err(|error| error.in_file(path))? {
                 Some(table) => table.groups(per).map_err(|error| error.in_file(path)),
                 None if per.is_some() => Err(CliError::bad(format!(
@@ -73,6 +76,25 @@ impl Groups {
     }
 }
 
+/// What the groups of a file take at most, with their rows, their two indices and the parts of the plan.
+fn memory_of_groups(text: &str) -> usize {
+    const PER_GROUP: usize = 512;
+    const COPIES: usize = 6;
+    COPIES * text.len() + PER_GROUP * memchr::memchr_iter(b'\n', text.as_bytes()).count()
+}
+
+/// The numbers that a total can be divided by and multiplied with: a rate is then never infinite or lost.
+pub(super) const IN_A_RATE: RangeInclusive<f64> = 1e-100..=1e100;
+
+/// The place of a column, if there is one of that name.
+fn column_of(header: &StringRecord, name: &str) -> Result<Option<usize>> {
+    let mut places = header.iter().enumerate().filter(|(_, other)| *other == name).map(|(place, _)| place);
+    match (places.next(), places.next()) {
+        (_, Some(_)) => Err(CliError::bad(format!("more than one column is named {}", shown(name)))),
+        (place, None) => Ok(place),
+    }
+}
+
 /// A table of groups: its header, and its rows with their lines.
 struct Table {
     header: StringRecord,
@@ -85,7 +107,7 @@ impl Table {
     fn read(text: &str, group_by: &str) -> Result<Option<Self>> {
         let mut reader = ReaderBuilder::new().trim(Trim::All).from_reader(text.as_bytes());
         let Ok(header) = reader.headers().cloned() else { return Ok(None) };
-        let Some(group) = header.iter().position(|name| name == group_by).filter(|_| header.len() > 1) else {
+        let Some(group) = column_of(&header, group_by)?.filter(|_| header.len() > 1) else {
             return Ok(None);
         };
         let mut rows = Vec::new();
@@ -109,18 +131,18 @@ impl Table {
     }
 
     fn rates(&self, per: &Per<'_>, keys: &KeySet) -> Result<Rates> {
-        let column = self.header.iter().position(|name| name == per.column).ok_or_else(|| {
+        let column = column_of(&self.header, per.column)?.ok_or_else(|| {
             let columns = self.header.iter().map(shown).collect::<Vec<_>>().join(", ");
             CliError::bad(format!("--per: there is no column {}; columns are {columns}", shown(per.column)))
         })?;
         let mut denominators = vec![None; keys.names().len()];
         for ((line, row), denominator) in self.rows.iter().zip(&mut denominators) {
-            let number = row[column].parse().ok().filter(|number: &f64| *number > 0.0 && number.is_finite());
+            let number = row[column].parse().ok().filter(|number| IN_A_RATE.contains(number));
             *denominator = Some(number.ok_or_else(|| {
                 let got = Some(&row[column]).filter(|cell| !cell.is_empty());
                 let (column, got) = (shown(per.column), got.map_or("nothing".to_owned(), shown));
                 CliError::bad(format!(
-                    "line {line}, column {column}: expected a number above zero, got {got}"
+                    "line {line}, column {column}: expected a number above zero, from 1e-100 to 1e100, got {got}"
                 ))
             })?);
         }

@@ -1,17 +1,22 @@
 //! `evertally count`: events in, private running totals out.
 //!
 //! Data flow in one direction: [`options`] is what the user wrote, [`task`] is what it means (with
-//! [`schedule`] for time), [`feed`] and [`live`] turn rows into closed steps, and [`release`] turns
-//! closed steps into estimates that are written and drawn. [`finish`] gives all outputs their names,
-//! and [`summary`] closes the run. With `--state`, [`state`] runs instead, for some of the steps.
+//! [`schedule`] for time, after [`needs`] has refused what would be ignored), [`feed`] and [`live`] turn
+//! rows into closed steps, and [`release`] turns closed steps into estimates that are written and drawn.
+//! [`finish`] gives all outputs their names, and [`summary`] closes the run. With `--state`, [`state`] runs
+//! instead, for some of the steps, and with `--discover`, [`discover`] does.
 
+mod discover;
+mod distinct;
 mod events;
 mod feed;
 mod filter;
 mod finish;
 mod groups;
+mod histogram;
 mod inputs;
 mod live;
+mod needs;
 mod options;
 mod release;
 mod schedule;
@@ -57,7 +62,7 @@ pub(crate) fn run(args: &CountArgs) -> Result<()> {
     }
     let plot =
         args.plot.as_deref().map(|path| PlotFormat::of(path).map(|format| (path, format))).transpose()?;
-    let format = args.format.map_or_else(|| OutputFormat::of(args.output.as_deref()), Ok)?;
+    let format = OutputFormat::chosen(args.format, args.output.as_deref())?;
     let task = Task::from_args(args)?;
     if args.follow && format == OutputFormat::Parquet {
         return Err(CliError::bad(
@@ -72,6 +77,9 @@ pub(crate) fn run(args: &CountArgs) -> Result<()> {
         args.budget_file.charge("count", Path::new(&task.source), task.unit(), task.spec.neighbours)?;
     if let Some(charge) = &charge {
         charge.check(task.spec.budget.budget()?, key.tag())?;
+    }
+    if args.discover {
+        return discover::run(&task, key, format, &inputs);
     }
     // Bad parameters are refused before anything is read, unless they depend on what is read.
     let prepare = |horizon| {
@@ -148,10 +156,9 @@ pub(crate) fn run(args: &CountArgs) -> Result<()> {
             (_, planned) => {
                 let (count, closed, rest) = feed::read_rows(&task, reader.as_mut())?;
                 let prepared = planned.map_or_else(|| prepare(count.into()), Ok)?;
-                let steps =
-                    |each: &mut dyn FnMut(&[Amount])| closed.iter().for_each(|step| each(&step.totals));
+                let steps = |each: &mut dyn FnMut(&[Amount])| closed.totals().for_each(&mut *each);
                 let mut releaser = Releaser::start(&task, prepared, start, &known(&steps), open()?)?;
-                releaser.release_all(closed.into_iter().chain(rest))?;
+                releaser.release_all(closed.chain(rest))?;
                 releaser
             }
         }

@@ -1,5 +1,8 @@
 //! The options of `evertally count`.
 
+use super::distinct::DistinctArgs;
+use super::groups::IN_A_RATE;
+use super::histogram::HistogramArgs;
 use super::inputs::InputArgs;
 use crate::budget_file::BudgetFileArgs;
 use crate::commands::report::{CovarianceArgs, ReportArgs};
@@ -37,6 +40,18 @@ Examples:
     evertally count visits.csv --time time --every 1d \
       --from 2026-01-05 --horizon 56 --group-by region \
       --groups regions.csv --per population --epsilon 1 --delta 1e-6
+
+  How many different people have come, by region. Somebody who comes to
+  several regions counts in the first two:
+    evertally count visits.csv --time time --every 1d \
+      --from 2026-01-05 --horizon 56 --distinct person \
+      --group-by region --groups north,south,east,west,harbour \
+      --groups-per-person 2 --epsilon 1 --delta 1e-6
+
+  Visits by page, where the pages are not known beforehand:
+    evertally count visits.csv --time time --every 1d \
+      --from 2026-01-05 --horizon 56 --group-by page --discover \
+      --person person --max-steps 8 --epsilon 1 --delta 1e-6
 
   One count per row, 365 rows, released as they arrive:
     tail -f counts.csv | evertally count - --value cases \\
@@ -92,7 +107,8 @@ need --time-format.
 What is public: the options, the declared range of time and the declared
 groups. The times of the first and last event, the groups that occur and
 the number of events are private. This is why --from, --horizon and
---groups must be declared. The number of released steps never depends on
+--groups must be declared. With --discover, groups are found privately
+instead. The number of released steps never depends on
 an event: releases end with the declared range, at --until, or by the
 clock with --lag. With --follow and without --lag, the order of arrival
 decides which events are late. The guarantee then holds for events that
@@ -103,10 +119,11 @@ to anyone, so no bound on a person's contribution can cover it.
 
 With --person or --id, events are decided by time, then by id, group and
 value: a file need not be sorted. Memory then grows with the events that
-may count, by about 20 bytes for each person (or id) and 6 for each
-further event. What exceeds --memory-limit goes to a temporary file that
-has no name, in $TMPDIR or /tmp. With --follow, the events of open steps
-are held in memory.";
+may count, by 11 bytes for each person (or id) and 5 to 8 for each of
+their events, and a few more for a value. What exceeds --memory-limit
+goes to a temporary file that has no name, in $TMPDIR or /tmp. With
+--follow or --state, the events of open steps are held in memory, and
+more than --memory-limit are an error.";
 
 /// Release private running totals of a file of events
 #[derive(Debug, Args)]
@@ -169,7 +186,8 @@ pub(crate) struct CountArgs {
     ///
     /// With --time, each run releases the steps up to its --until. Give it all files with events of
     /// these steps: an event of another step is left out, so giving a file again is harmless. Without
-    /// --time, the rows of each file are the next steps. Persons and ids are remembered in all runs.
+    /// --time, the rows of each file are the next steps, and rows that the last run read are refused
+    /// (see --after). Persons and ids are remembered in all runs.
     /// New rows are appended to an --output that an earlier run wrote. FILE holds true totals: guard it
     /// like the data.
     #[arg(
@@ -180,6 +198,13 @@ pub(crate) struct CountArgs {
         help_heading = "Steps"
     )]
     pub(super) state: Option<PathBuf>,
+    /// With --state and without --time: the number of steps before the first row
+    ///
+    /// Rows of steps that were released already are then left out, so a command can be repeated, and a
+    /// file that grows can be given again. Without it, every row is a further step, and a run that starts
+    /// with the rows of the last one is refused, because it may be the same run again.
+    #[arg(long, value_name = "N", requires = "state", conflicts_with = "time", help_heading = "Steps")]
+    pub(super) after: Option<u64>,
     /// Release each step as soon as it is complete, and wait for more at the end of the file
     ///
     /// A file that is rotated, replaced or cut is noticed and reported, and reading goes on. A line
@@ -219,7 +244,7 @@ pub(crate) struct CountArgs {
     )]
     pub(super) clamp: Option<String>,
     /// Keep a total for each group in this column
-    #[arg(long, alias = "key", value_name = "COLUMN", requires_all = ["groups", "time"], help_heading = "What counts")]
+    #[arg(long, alias = "key", value_name = "COLUMN", requires_all = ["named", "time"], help_heading = "What counts")]
     pub(super) group_by: Option<String>,
     /// The declared groups, separated by commas, or a file with one per line. All other groups
     /// count as `other`
@@ -232,9 +257,36 @@ pub(crate) struct CountArgs {
         alias = "keys",
         value_name = "A,B,C|FILE",
         requires = "group_by",
+        group = "named",
         help_heading = "What counts"
     )]
     pub(super) groups: Option<String>,
+    /// Find the groups privately, instead of declaring them: a group appears once enough persons hold it
+    ///
+    /// A second private count, of the distinct persons of each group, decides when. A group appears at
+    /// the first step at which that count is at or above a threshold, which the header states, and stays.
+    /// Its totals include what came before. Groups below the threshold leave no trace in the output. The
+    /// two counts share the budget.
+    #[arg(long, requires_all = ["group_by", "person"], group = "named", help_heading = "What counts")]
+    pub(super) discover: bool,
+    /// With --discover: the part of δ for groups that appear although one person decides whether they
+    /// can [default: half of --delta]
+    ///
+    /// A smaller part raises the threshold.
+    #[arg(long, value_name = "D", requires = "discover", help_heading = "What counts")]
+    pub(super) discover_delta: Option<f64>,
+    /// With --discover: the part of the budget for the counts of persons, between 0 and 1 [default: 0.5]
+    ///
+    /// A larger part lowers the threshold, and adds noise to the totals.
+    #[arg(long, value_name = "PART", requires = "discover", help_heading = "What counts")]
+    pub(super) discover_share: Option<f64>,
+    /// With --discover: the number of persons below which a group never appears [default: 2]
+    ///
+    /// The threshold is this much higher. A higher floor saves time and memory.
+    #[arg(long, value_name = "PERSONS", requires = "discover", help_heading = "What counts")]
+    pub(super) discover_floor: Option<u64>,
+    #[command(flatten)]
+    pub(super) histogram: HistogramArgs,
     /// A column of the --groups table with the public size of each group: releases a rate beside each
     /// total
     ///
@@ -248,10 +300,18 @@ pub(crate) struct CountArgs {
     #[arg(long, value_name = "NUMBER", requires = "per", value_parser = parse_per_unit, help_heading = "What counts")]
     pub(super) per_unit: Option<f64>,
     /// The column with the person of each event. Protects whole persons instead of single events
-    #[arg(long, value_name = "COLUMN", requires_all = ["time", "max_steps"], help_heading = "What counts")]
+    #[arg(
+        long,
+        value_name = "COLUMN",
+        group = "persons",
+        requires_all = ["time", "max_steps"],
+        help_heading = "What counts"
+    )]
     pub(super) person: Option<String>,
+    #[command(flatten)]
+    pub(super) distinct: DistinctArgs,
     /// What to do with an event that names no person [default: drop]
-    #[arg(long, value_name = "ACTION", requires = "person", help_heading = "What counts")]
+    #[arg(long, value_name = "ACTION", requires = "persons", help_heading = "What counts")]
     pub(super) unnamed: Option<Unnamed>,
     /// The most steps that one person may contribute to
     ///
@@ -286,12 +346,13 @@ pub(crate) struct CountArgs {
     /// 1]
     ///
     /// With --per-person-sum, the noise grows with the square root of this number, and with δ = 0 with
-    /// the number itself. --per-person-events counts the events of all groups together.
+    /// the number itself. --per-person-events counts the events of all groups together. A person of
+    /// --distinct counts in so many groups in all steps together, and the noise grows in the same way.
     #[arg(
         long,
         alias = "keys-per-person",
         value_name = "Q",
-        requires_all = ["person", "group_by"],
+        requires_all = ["persons", "group_by"],
         help_heading = "What counts"
     )]
     pub(super) groups_per_person: Option<u64>,
@@ -349,9 +410,21 @@ pub(crate) struct CountArgs {
     pub(super) force: ForceArgs,
 }
 
+impl CountArgs {
+    /// The column whose groups or bins have totals, if there is one.
+    pub(super) fn key_column(&self) -> Option<&String> {
+        self.group_by.as_ref().or(self.histogram.column.as_ref())
+    }
+
+    /// The column that names persons, if there is one.
+    pub(super) fn person_column(&self) -> Option<&String> {
+        self.person.as_ref().or(self.distinct.column.as_ref())
+    }
+}
+
 fn parse_per_unit(text: &str) -> std::result::Result<f64, String> {
-    let number = text.parse().ok().filter(|number: &f64| *number > 0.0 && number.is_finite());
-    number.ok_or_else(|| "expected a number above zero, such as 100000".to_owned())
+    let number = text.parse().ok().filter(|number| IN_A_RATE.contains(number));
+    number.ok_or_else(|| "expected a number above zero, from 1e-100 to 1e100, such as 100000".to_owned())
 }
 
 /// A day of the week.

@@ -1,5 +1,6 @@
 //! Turns closed steps into estimates, writes them and keeps them for the plot.
 
+use super::distinct;
 use super::options::Unnamed;
 use super::schedule::Steps;
 use super::summary::Released;
@@ -342,6 +343,9 @@ pub(super) fn describe(task: &Task<'_>, horizon: u64, header: &mut Header) {
     let (steps, gap) = (bound.max_steps(), bound.min_gap());
     let participation = match (task.bounds_persons, &task.args.person) {
         (false, _) => "one step".to_owned(),
+        _ if task.args.distinct.column.is_some() => {
+            distinct::participation_in_words(&task.share, task.stays.as_ref())
+        }
         (true, Some(_)) => format!("one person in at most {steps} steps at least {gap} apart, enforced"),
         (true, None) => format!("at most {steps} steps at least {gap} apart, declared and not enforced"),
     };
@@ -356,8 +360,10 @@ pub(super) fn describe(task: &Task<'_>, horizon: u64, header: &mut Header) {
     if task.args.inputs.skip_bad_rows {
         header.record("bad_rows", "left out");
     }
-    if task.args.person.is_some() {
-        header.record("per_step", task.share.in_words(task.keys.is_some()));
+    if let Some(column) = &task.args.distinct.column {
+        header.record("distinct", distinct::counted_in_words(column, task.stays.as_ref()));
+    } else if task.args.person.is_some() {
+        header.record("per_step", task.share.in_words(task.keys.is_some() || task.args.discover));
     }
     header.record("contribution", contribution_in_words(task));
     if let Some(clamp) = task.clamp {
@@ -406,9 +412,13 @@ pub(super) fn describe(task: &Task<'_>, horizon: u64, header: &mut Header) {
     if task.args.state.is_some() {
         header.record("runs", "one or more of one state, each for the steps after those of the one before");
     }
-    if let (Some(column), Some(names)) = (&task.args.group_by, task.group_names()) {
+    if let (Some(column), Some(names)) = (task.args.key_column(), task.group_names()) {
         header.record("key_column", column.clone());
         header.record("keys", names.to_vec());
+    }
+    if let Some(bins) = &task.bins {
+        let edges: Vec<String> = bins.edges.iter().map(f64::to_string).collect();
+        header.record("bins", format!("edges {}, each in the bin above it", edges.join(",")));
     }
     if let Some(rates) = &task.rates {
         let (unit, column) = (rates.unit, &rates.column);
@@ -440,6 +450,7 @@ fn contribution_in_words(task: &Task<'_>) -> String {
     let range = task.spec.contribution;
     let magnitude = range.magnitude();
     match (task.clamp, task.budget().1) {
+        _ if task.stays.is_some() => "1 and -1 in turn".to_owned(),
         (None, _) if task.share == Share::default() => "1".to_owned(),
         (_, 0.0) if task.share.max_keys() > 1 => format!("sums over groups of at most {magnitude} in total"),
         _ if task.share.max_keys() > 1 => format!("sums over groups of norm at most {magnitude}"),
@@ -465,17 +476,25 @@ fn unit_in_words(task: &Task<'_>) -> &'static str {
 
 fn title(task: &Task<'_>) -> String {
     let over = match task.spec.workload {
+        _ if task.stays.is_some() => "current",
         Workload::PrefixSum => "running",
         Workload::SlidingWindow { .. } => "sliding-window",
         _ => "decayed",
     };
-    let what = if task.mean.is_some() { "mean" } else { "total" };
+    let what = match (&task.mean, &task.args.distinct.column) {
+        (Some(_), _) => "mean",
+        (None, Some(_)) if task.stays.is_some() => "number of present persons",
+        (None, Some(_)) => "number of different persons",
+        (None, None) => "total",
+    };
+    let is_distinct = task.args.distinct.column.is_some();
     let of = match (task.value_column(), Path::new(&task.source).file_stem().and_then(|stem| stem.to_str())) {
         (Some(value), Some(source)) => format!(" of {value} in {source}"),
+        (None, Some(source)) if is_distinct => format!(" in {source}"),
         (None, Some(source)) => format!(" of {source}"),
         (_, None) => String::new(),
     };
-    let by = task.args.group_by.as_ref().map(|key| format!(" by {key}")).unwrap_or_default();
+    let by = task.args.key_column().map(|key| format!(" by {key}")).unwrap_or_default();
     let per = task.rates.as_ref().map(|rates| format!(", per {} {}", grouped(rates.unit, 6), rates.column));
     format!("Private {over} {what}{of}{by}{}", per.unwrap_or_default())
 }

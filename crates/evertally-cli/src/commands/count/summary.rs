@@ -27,8 +27,9 @@ pub(super) struct Released {
 
 /// One line about a finished run.
 pub(super) fn summary(task: &Task<'_>, released: &Released) -> String {
-    let groups = match (task.group_names(), &task.args.group_by) {
-        (Some(names), Some(column)) => format!(" × {} values of {column}", grouped(names.len() as f64, 0)),
+    let what = if task.bins.is_some() { "bins" } else { "values" };
+    let groups = match (task.group_names(), task.args.key_column()) {
+        (Some(names), Some(column)) => format!(" × {} {what} of {column}", grouped(names.len() as f64, 0)),
         _ => String::new(),
     };
     let stream = if task.is_unbounded() { " of an unbounded stream" } else { "" };

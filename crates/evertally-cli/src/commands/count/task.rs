@@ -2,8 +2,10 @@
 
 use super::filter::Filter;
 use super::groups::{Groups, Per, Rates};
+use super::histogram::Bins;
 use super::options::{CountArgs, Unnamed};
 use super::schedule::{self, Steps};
+use super::{discover, distinct, needs};
 use crate::budget_file::{EVENT, PERSON};
 use crate::commands::report::Reporting;
 use crate::commands::shared::{participation, plan_spec};
@@ -14,7 +16,7 @@ use evertally::{Contribution, Division, Horizon, Participation, PlanSpec, Shape,
 use evertally_stream::time::{self, TimeReader};
 use evertally_stream::{
     BucketLength, Buckets, Clamp, Closing, Columns, Definition, KeySet, Precedence, Reading, Rules, Share,
-    StepLength, Zone,
+    Stays, StepLength, Zone,
 };
 
 /// The default limit on the table of totals, in bytes.
@@ -37,6 +39,8 @@ pub(super) struct Task<'a> {
     pub(super) unnamed: Option<Unnamed>,
     pub(super) clamp: Option<Clamp>,
     pub(super) keys: Option<KeySet>,
+    /// The bins whose groups these are, if numbers are grouped.
+    pub(super) bins: Option<Bins>,
     /// How totals become rates, if they do.
     pub(super) rates: Option<Rates>,
     /// The range of the values whose mean is released, if it is.
@@ -49,6 +53,8 @@ pub(super) struct Task<'a> {
     pub(super) bounds_persons: bool,
     /// What a person may add to one step, if events name persons.
     pub(super) share: Share,
+    /// How persons come and go, if those who are present count.
+    pub(super) stays: Option<Stays<'a>>,
     pub(super) post_processing: PostProcess,
     /// The rows to release, if they are not only the running totals.
     pub(super) reporting: Option<Reporting>,
@@ -56,13 +62,24 @@ pub(super) struct Task<'a> {
 
 impl<'a> Task<'a> {
     pub(super) fn from_args(args: &'a CountArgs) -> Result<Self> {
+        needs::check(args)?;
         let times = schedule::time_reader(args)?;
         let steps = schedule::steps_of(args, &times)?;
         let until = schedule::end_of_run(args, &steps, &times)?;
         let timed = matches!(steps, Steps::Buckets(_));
         let clamp = args.clamp.as_deref().map(parse_clamp).transpose()?;
-        let groups = declared_groups(args)?;
-        let share = share(args, groups.as_ref().map(|groups| &groups.keys))?;
+        let bins = Bins::declared(args)?;
+        let groups = match &bins {
+            Some(bins) => Some(bins.groups()?),
+            None => declared_groups(args)?,
+        };
+        let is_distinct = args.distinct.column.is_some();
+        if is_distinct {
+            distinct::check(args)?;
+        }
+        let stays = if is_distinct { distinct::stays(args)? } else { None };
+        let share_of = if is_distinct { distinct::share } else { share };
+        let share = share_of(args, groups.as_ref().map(|groups| &groups.keys))?;
         if timed && args.value.is_some() && clamp.is_none() && share.sum().is_none() {
             return Err(CliError::bad(
                 "--value with --time needs --clamp LO,HI (or --per-person-sum): one event's value must be bounded",
@@ -71,8 +88,14 @@ impl<'a> Task<'a> {
         if args.mean.is_some() {
             check_mean(args)?;
         }
-        let participation = participation(args.max_steps, args.min_gap)?;
-        if timed && participation.is_some() && args.person.is_none() {
+        if args.discover {
+            discover::check(args)?;
+        }
+        let participation = match participation(args.max_steps, args.min_gap)? {
+            None if is_distinct => Some(Participation::single()),
+            declared => declared,
+        };
+        if timed && participation.is_some() && args.person_column().is_none() {
             return Err(CliError::bad(
                 "--max-steps needs --person COLUMN: without it nobody's steps can be bounded",
             ));
@@ -103,15 +126,17 @@ impl<'a> Task<'a> {
             until,
             times,
             lag: args.lag.as_deref().map(parse_lag).transpose()?,
-            unnamed: args.person.as_ref().map(|_| args.unnamed.unwrap_or(Unnamed::Drop)),
+            unnamed: args.person_column().map(|_| args.unnamed.unwrap_or(Unnamed::Drop)),
             clamp,
             keys: groups.as_ref().map(|groups| groups.keys.clone()),
+            bins,
             rates: groups.and_then(|groups| groups.rates),
             mean: clamp.filter(|_| args.mean.is_some()).map(range_of_mean).transpose()?,
             filter: args.inputs.filter()?,
             spec,
             bounds_persons: participation.is_some(),
             share,
+            stays,
             post_processing: post_processing(args),
             reporting: None,
         };
@@ -128,6 +153,9 @@ impl<'a> Task<'a> {
         task.reporting = resolved;
         task.spec.contribution = task.contribution()?;
         task.spec.keys_per_step = task.share.keys();
+        if let Some(stays) = stays {
+            distinct::shape(&mut task.spec, &stays)?;
+        }
         if let Some(keys) = task.names_of_totals() {
             task.spec.shape = Shape::Keyed { keys };
         }
@@ -281,8 +309,8 @@ impl<'a> Task<'a> {
             columns: Columns {
                 time: self.args.time.as_deref(),
                 value: self.value_column().map(String::as_str),
-                key: self.args.group_by.as_deref(),
-                person: self.args.person.as_deref(),
+                key: self.args.key_column().map(String::as_str),
+                person: self.args.person_column().map(String::as_str),
                 id: self.args.id.as_deref(),
             },
             buckets: self.buckets().and_then(|buckets| match buckets.every() {
@@ -302,21 +330,26 @@ impl<'a> Task<'a> {
             bound: self.enforced_bound().map(|bound| (bound.max_steps(), bound.min_gap())),
             share: self.share,
             precedence: Precedence::Time,
+            stays: self.stays,
+            bins: self.bins.as_ref().map(|bins| &bins.edges[..]),
             filter: self.filter.as_ref().map(Filter::canonical),
         }
     }
 
     /// The most steps of a person and the least gap between them, if events name persons.
     fn enforced_bound(&self) -> Option<Participation> {
-        (self.bounds_persons && self.args.person.is_some()).then_some(self.spec.participation)
+        (self.bounds_persons && self.args.person_column().is_some()).then_some(self.spec.participation)
     }
 
     /// The columns to read. Their order is known to [`super::events`] alone.
     pub(super) fn columns(&self) -> Vec<String> {
-        let CountArgs { time, group_by, person, id, .. } = self.args;
+        let CountArgs { time, id, .. } = self.args;
+        let key = self.args.key_column();
+        let person = self.args.person_column();
         let filtered = self.filter.iter().flat_map(Filter::columns);
-        let given = [time.as_ref(), self.value_column(), group_by.as_ref(), person.as_ref(), id.as_ref()];
-        given.into_iter().flatten().chain(filtered).cloned().collect()
+        let given = [time.as_ref(), self.value_column(), key, person, id.as_ref()];
+        let operation = self.args.distinct.operation.as_ref();
+        given.into_iter().chain([operation]).flatten().chain(filtered).cloned().collect()
     }
 
     /// The rules under which an event counts.
@@ -325,9 +358,9 @@ impl<'a> Task<'a> {
             keys: self.keys.clone(),
             clamp: self.clamp,
             is_mean: self.mean.is_some(),
-            limits: self.enforced_bound(),
+            limits: self.share.limits().or(self.enforced_bound()),
             share: self.share,
-            has_ids: self.args.id.is_some(),
+            has_ids: self.args.id.is_some() || self.share.is_once_per_key(),
         }
     }
 }
@@ -349,7 +382,8 @@ fn share(args: &CountArgs, keys: Option<&KeySet>) -> Result<Share> {
             "--groups-per-person needs --per-person-sum LO,HI or --per-person-events of 2 or more: one event is in one group",
         ));
     }
-    let declared = keys.map_or(1, |keys| keys.names().len() as u64);
+    // Nobody knows how many groups will be found.
+    let declared = if args.discover { u64::MAX } else { keys.map_or(1, |keys| keys.names().len() as u64) };
     Ok(Share::new(max_events, groups.min(declared), sum)?)
 }
 

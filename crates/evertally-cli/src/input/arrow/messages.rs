@@ -11,14 +11,12 @@
 use super::held::Held;
 use super::schema::Schema;
 use crate::error::Result;
+use crate::input::layout::ARROW_MAGIC;
 use bytes::Bytes;
 use polars_arrow_format::ipc::planus::ReadAsRoot as _;
 use polars_arrow_format::ipc::{BlockRef, FooterRef, MessageHeaderRef, MessageRef, MetadataVersion};
 use std::collections::VecDeque;
 use std::sync::Arc;
-
-/// The first and the last bytes of a file.
-pub(crate) const MAGIC: &[u8] = b"ARROW1";
 
 /// The first bytes of a file of Feather's first version, which is another format.
 const OLD_FEATHER: &[u8] = b"FEA1";
@@ -54,7 +52,7 @@ impl Messages {
     pub(super) fn open(held: Held) -> Result<(Self, Schema)> {
         let held = Arc::new(held);
         let start = held.part(0, held.length().min(PREFIX))?;
-        if start.starts_with(MAGIC) {
+        if start.starts_with(ARROW_MAGIC) {
             return Self::of_file(held);
         }
         if start.starts_with(OLD_FEATHER) {
@@ -71,10 +69,10 @@ impl Messages {
 
     fn of_file(held: Arc<Held>) -> Result<(Self, Schema)> {
         let damaged = || held.damaged();
-        let tail_bytes = MAGIC.len() as u64 + 4;
+        let tail_bytes = ARROW_MAGIC.len() as u64 + 4;
         let tail = held.length().checked_sub(tail_bytes).ok_or_else(damaged)?;
         let last = held.part(tail, tail_bytes)?;
-        let length = last.first_chunk::<4>().filter(|_| last.ends_with(MAGIC)).ok_or_else(damaged)?;
+        let length = last.first_chunk::<4>().filter(|_| last.ends_with(ARROW_MAGIC)).ok_or_else(damaged)?;
         let length = u64::try_from(i32::from_le_bytes(*length)).map_err(|_| damaged())?;
         let footer = held.part(tail.checked_sub(length).ok_or_else(damaged)?, length)?;
         let read = || {

@@ -25,8 +25,6 @@ use schema::{Codes, Field, Kind, Place};
 use std::collections::HashMap;
 use std::path::Path;
 
-pub(crate) use messages::MAGIC;
-
 pub(crate) struct ArrowReader {
     messages: Messages,
     columns: Vec<Column>,

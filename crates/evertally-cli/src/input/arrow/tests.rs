@@ -8,6 +8,8 @@ use arrow_array::{
 };
 use arrow_ipc::writer::{FileWriter, StreamWriter};
 use evertally_stream::time::TimeReader;
+use polars_arrow_format::ipc::planus::{self, ReadAsRoot as _};
+use polars_arrow_format::ipc::{Block, Footer, MessageRef, MetadataVersion, Schema};
 use proptest::prelude::*;
 use std::sync::Arc;
 
@@ -115,6 +117,47 @@ fn dictionaries_grow_and_are_replaced() {
     assert_eq!(texts(seed("replaced"), "kind"), [&grown[..], &["east"; 3]].concat());
 }
 
+/// The messages of a stream as a file, in which dictionaries come before all batches.
+fn as_file(stream: &[u8]) -> Vec<u8> {
+    let mut bytes = [b"ARROW1\0\0", stream].concat();
+    let mut schema = None;
+    let mut blocks: [Vec<Block>; 2] = [Vec::new(), Vec::new()];
+    let mut at = 8;
+    loop {
+        let length = i32::from_le_bytes(*bytes[at + 4..].first_chunk().unwrap());
+        if length == 0 {
+            break;
+        }
+        let start = at + 8;
+        let message = MessageRef::read_as_root(&bytes[start..]).unwrap();
+        let body_length = message.body_length().unwrap();
+        let block = Block { offset: at as i64, meta_data_length: length + 8, body_length };
+        match message.header().unwrap().unwrap() {
+            MessageHeaderRef::Schema(fields) => schema = Some(Box::new(Schema::try_from(fields).unwrap())),
+            MessageHeaderRef::DictionaryBatch(_) => blocks[0].push(block),
+            _ => blocks[1].push(block),
+        }
+        at = start + length as usize + body_length as usize;
+    }
+    let [dictionaries, record_batches] = blocks.map(Some);
+    let version = MetadataVersion::V5;
+    let footer = Footer { version, schema, dictionaries, record_batches, custom_metadata: None };
+    let footer = planus::Builder::new().finish(footer, None).to_vec();
+    bytes.extend(&footer);
+    bytes.extend((footer.len() as i32).to_le_bytes());
+    bytes.extend(b"ARROW1");
+    bytes
+}
+
+/// In a file, all dictionaries stand before the batches: codes of the first one would be read as values
+/// of the second.
+#[test]
+fn a_file_whose_dictionary_is_replaced_is_refused() {
+    assert_eq!(texts(as_file(&seed("stream")), "kind"), ["b", "a", "-"].repeat(2));
+    let refused = rows(as_file(&seed("replaced")), &["kind"]).err().unwrap();
+    assert!(refused.to_string().contains("not a complete Arrow file"), "{refused}");
+}
+
 #[test]
 fn files_of_other_kinds_are_named() {
     let error = |bytes: &[u8]| rows(bytes.to_vec(), &[]).err().unwrap().to_string();
@@ -158,6 +201,25 @@ fn a_damaged_file_gives_rows_or_an_error() {
         }
     }
     assert!(refused > 1000, "{refused}");
+}
+
+/// A batch states its number of rows, and so does each column. Forged ones are noticed.
+#[test]
+fn columns_with_another_number_of_rows_are_refused() {
+    let columns = ["money", "region", "view", "kind", "flag", "last"];
+    let whole = seed("file");
+    assert!(rows(whole.clone(), &columns).is_ok());
+    let number = |at: usize| i64::from_le_bytes(*whole[at..].first_chunk().unwrap());
+    // The length of a column stands before its number of missing values.
+    let is_node = |at: &usize| number(*at) == 3 && (0..=3).contains(&number(at + 8));
+    let refused = |at: &usize| {
+        let mut bent = whole.clone();
+        bent[*at] = 2;
+        rows(bent, &columns).is_err()
+    };
+    let count = (0..whole.len() - 16).step_by(8).filter(is_node).filter(refused).count();
+    // Two batches.
+    assert!(count >= 2 * columns.len(), "{count}");
 }
 
 /// Writes batches as a file or as a stream, with the reference implementation.

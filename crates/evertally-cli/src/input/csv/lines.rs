@@ -2,6 +2,7 @@
 
 use super::Source;
 use crate::input::{MAX_LINE_BYTES, too_long};
+use crate::memory;
 use std::io::{self, ErrorKind, Read};
 
 /// The size of the buffer, unless a line is longer.
@@ -50,7 +51,9 @@ impl Lines {
             } else if self.end >= MAX_LINE_BYTES {
                 return Err(too_long(format_args!("line {}", self.number)));
             } else {
-                self.buffer.resize(self.buffer.len() * 2, 0);
+                let length = self.buffer.len();
+                memory::make_room(&mut self.buffer, length)?;
+                self.buffer.resize(2 * length, 0);
             }
         }
         let count = loop {

@@ -7,10 +7,11 @@
 
 mod lines;
 
-use super::bulk::Bulk;
+use super::bulk::{Bulk, Found, Roles};
 use super::columns::positions;
 use super::{BYTE_ORDER_MARK, Cell, MAX_LINE_BYTES, Row, RowReader, Source, too_long};
 use crate::error::{CliError, Result, shown};
+use crate::memory;
 use csv_core::ReadRecordResult;
 use lines::Lines;
 use std::path::Path;
@@ -102,34 +103,59 @@ impl RowReader for CsvReader {
     }
 
     fn add_in_bulk(&mut self, bulk: &mut Bulk<'_>) -> Result<bool> {
-        let [time, key, value] = [Some(bulk.roles.time), bulk.roles.key, bulk.roles.value]
-            .map(|role| role.map(|role| self.positions[role]));
+        let Roles { time, value, key, person, id } = bulk.roles;
+        let of = |role: Option<usize>| role.map(|role| self.positions[role]);
+        let (time, claimant) = (self.positions[time], of(bulk.roles.claimant()));
+        // Without persons the id is the claimant.
+        let [value, key, id] = [value, key, id.filter(|_| person.is_some())].map(of);
         let records = &mut self.records;
         let mut spans = std::mem::take(&mut records.spans);
         let (delimiter, width) = (records.delimiter, records.width);
+        let mut taken = Ok(true);
         let take = |line: &[u8]| {
             spans.clear();
             split(line, delimiter, &mut spans);
-            if Some(spans.len()) != width {
-                return false;
+            if Some(spans.len()) == width {
+                let found = found(bulk, line, &spans, (time, value, key, claimant, id));
+                taken = found.map_or(Ok(false), |found| bulk.take(&found));
+                taken == Ok(true)
+            } else {
+                false
             }
-            let field = |at: usize| std::str::from_utf8(&line[spans[at].0..spans[at].1]).ok();
-            let time = time.and_then(|at| bulk.times.parse_bytes(&line[spans[at].0..spans[at].1]));
-            let Some(time) = time else { return false };
-            let value = match value.map(|at| field(at).and_then(|text| super::cell::parse_value(text.trim())))
-            {
-                Some(None) => return false,
-                Some(value) => value,
-                None => None,
-            };
-            let Some(key) = key.map(field).map_or(Some(None), |key| key.map(Some)) else { return false };
-            let place = bulk.gather.place_of(key);
-            bulk.take(time, place, value)
         };
         let may_have_more = records.lines.take_plain_lines(take);
-        bulk.finish();
+        taken?;
+        bulk.finish()?;
         may_have_more.map_err(|error| CliError::reading(Path::new(&records.name), &error))
     }
+}
+
+/// A line whose number of cells is not taken for small.
+const LONG_LINE: usize = 1 << 16;
+
+/// What a line says; `None` if it needs the reading by rows. The fields are time, value, key, claimant
+/// and id.
+#[inline]
+fn found<'l>(
+    bulk: &mut Bulk<'_>,
+    line: &'l [u8],
+    spans: &[(usize, usize)],
+    fields: (usize, Option<usize>, Option<usize>, Option<usize>, Option<usize>),
+) -> Option<Found<'l>> {
+    let (time, value, key, claimant, id) = fields;
+    let bytes = |at: usize| &line[spans[at].0..spans[at].1];
+    let text = |at: Option<usize>| match at {
+        Some(at) => std::str::from_utf8(bytes(at)).ok().map(Some),
+        None => Some(None),
+    };
+    let time = bulk.times.parse_bytes(bytes(time))?;
+    let value = match text(value)? {
+        Some(value) => Some(super::cell::parse_value(value.trim())?),
+        None => None,
+    };
+    let key = bulk.key(text(key)?)?;
+    let claimant = text(claimant)?.and_then(|name| bulk.tag_of(name));
+    Some(Found { time, key, value, claimant, id: text(id)? })
 }
 
 impl Records {
@@ -162,6 +188,10 @@ impl Records {
         {
             self.spans.clear();
             if !line.is_empty() {
+                // Of a long line, each letter may be a delimiter.
+                if line.len() > LONG_LINE {
+                    self.spans.try_reserve(memchr::memchr_iter(self.delimiter, line).count() + 1)?;
+                }
                 split(line, self.delimiter, &mut self.spans);
             }
             self.line = self.lines.advance();
@@ -193,14 +223,23 @@ impl Records {
                 _ if length + size_of_val(&self.ends[..count]) > MAX_LINE_BYTES => {
                     return Err(too_long(format_args!("the record from line {}", self.line)));
                 }
-                ReadRecordResult::OutputFull => self.fields.resize(self.fields.len() * 2, 0),
-                ReadRecordResult::OutputEndsFull => self.ends.resize(self.ends.len() * 2, 0),
+                ReadRecordResult::OutputFull => {
+                    let length = self.fields.len();
+                    memory::make_room(&mut self.fields, length)?;
+                    self.fields.resize(2 * length, 0);
+                }
+                ReadRecordResult::OutputEndsFull => {
+                    let length = self.ends.len();
+                    self.ends.try_reserve(length)?;
+                    self.ends.resize(2 * length, 0);
+                }
                 ReadRecordResult::End => return Ok(false),
                 ReadRecordResult::Record => break,
             }
         }
         self.is_one_line = memchr::memchr2(b'\n', b'\r', &self.fields[..length]).is_none();
         self.spans.clear();
+        self.spans.try_reserve(count)?;
         let mut start = 0;
         for &end in &self.ends[..count] {
             self.spans.push((start, end));

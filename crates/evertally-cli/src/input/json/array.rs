@@ -5,6 +5,7 @@
 use super::object::Wanted;
 use crate::error::{CliError, Result};
 use crate::input::{MAX_LINE_BYTES, Row, RowReader, Source, too_long};
+use crate::memory;
 use std::io::{BufRead, BufReader};
 
 pub(crate) struct JsonArrayReader {
@@ -91,6 +92,9 @@ impl JsonArrayReader {
             let count = end.unwrap_or(bytes.len());
             if self.text.len() + count > MAX_LINE_BYTES {
                 let error = too_long(format_args!("element {} of its array", self.number));
+                return Err(super::failure(&self.source, &error));
+            }
+            if let Err(error) = memory::make_room(&mut self.text, count) {
                 return Err(super::failure(&self.source, &error));
             }
             self.text.extend_from_slice(&bytes[..count]);

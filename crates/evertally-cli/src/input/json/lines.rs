@@ -3,7 +3,8 @@
 use super::object::Wanted;
 use crate::error::{CliError, Result};
 use crate::input::{BYTE_ORDER_MARK, MAX_LINE_BYTES, Row, RowReader, Source, too_long};
-use std::io::{BufRead, BufReader, Read};
+use crate::memory;
+use std::io::{self, BufRead, BufReader};
 
 pub(crate) struct JsonLinesReader {
     source: BufReader<Source>,
@@ -19,6 +20,27 @@ impl JsonLinesReader {
         Self { source, wanted: Wanted::new(columns), line: 0, text: Vec::new() }
     }
 
+    /// Reads a line with its end, and returns its length.
+    fn read_line(&mut self) -> io::Result<usize> {
+        loop {
+            let bytes = match self.source.fill_buf() {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                read => read?,
+            };
+            let end = memchr::memchr(b'\n', bytes);
+            let count = end.map_or(bytes.len(), |end| end + 1);
+            if self.text.len() + count > MAX_LINE_BYTES {
+                return Err(too_long(format_args!("line {}", self.line)));
+            }
+            memory::make_room(&mut self.text, count)?;
+            self.text.extend_from_slice(&bytes[..count]);
+            self.source.consume(count);
+            if end.is_some() || count == 0 {
+                return Ok(self.text.len());
+            }
+        }
+    }
+
     /// The error for a line that cannot be read. No other line is concerned.
     fn bad_line(&self, message: &str) -> CliError {
         CliError::BadRow(format!("{}, line {}: {message}", self.source.get_ref().name(), self.line))
@@ -30,14 +52,8 @@ impl RowReader for JsonLinesReader {
         loop {
             self.text.clear();
             self.line += 1;
-            let longest = MAX_LINE_BYTES as u64 + 1;
-            let read = self.source.by_ref().take(longest).read_until(b'\n', &mut self.text);
-            if read.map_err(|error| super::failure(&self.source, &error))? == 0 {
+            if self.read_line().map_err(|error| super::failure(&self.source, &error))? == 0 {
                 return Ok(false);
-            }
-            if self.text.len() > MAX_LINE_BYTES {
-                let error = too_long(format_args!("line {}", self.line));
-                return Err(super::failure(&self.source, &error));
             }
             let mut mark = [0; 4];
             let mark = BYTE_ORDER_MARK.encode_utf8(&mut mark).as_bytes();

@@ -204,7 +204,7 @@ impl RowReader for ParquetReader {
     }
 
     fn add_in_bulk(&mut self, bulk: &mut Bulk<'_>) -> Result<bool> {
-        Ok(self.add_groups(bulk))
+        self.add_groups(bulk)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Parquet as other programs write it: every kind of time, text, number and absence.
 
 use super::*;
-use crate::input::Cell;
+use crate::input::{Cell, Drops, Roles};
 use evertally_stream::Zone;
 use evertally_stream::time::TimeReader;
 
@@ -257,10 +257,11 @@ fn columns_give_what_rows_give() {
                 let mut row = Row::for_columns(&columns);
                 let (mut by_rows, mut missing) = (0, Vec::new());
                 loop {
-                    let roles = crate::input::Roles { time: 0, value: Some(1), key: Some(2) };
-                    let mut bulk = Bulk::new(roles, &times, &mut gather, true);
+                    let roles = Roles { time: 0, value: Some(1), key: Some(2), ..Roles::default() };
+                    let drops = Drops { outside: true, unnamed: true };
+                    let mut bulk = Bulk::new(roles, &times, &mut gather, drops);
                     while in_bulk && reader.add_in_bulk(&mut bulk).unwrap() {}
-                    assert_eq!(bulk.has_dropped, in_bulk && !is_left && by_rows == 0);
+                    assert_eq!(bulk.left_out.outside, in_bulk && !is_left && by_rows == 0);
                     if !reader.read(&mut row).unwrap() {
                         break;
                     }

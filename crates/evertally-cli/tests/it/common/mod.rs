@@ -170,14 +170,36 @@ pub(crate) fn column(csv: &str, name: &str) -> Vec<String> {
     rows(csv).into_iter().map(|row| row[at].clone()).collect()
 }
 
-/// Asserts that every estimate of a CSV output lies within six of its own standard errors of the true total.
+/// The same as numbers.
+fn numbers(csv: &str, name: &str) -> Vec<f64> {
+    column(csv, name).iter().map(|cell| cell.parse().unwrap()).collect()
+}
+
+/// The value of a field of the header of a CSV output; empty if there is none.
+pub(crate) fn header<'a>(csv: &'a str, name: &str) -> &'a str {
+    let start = format!("# {name}: ");
+    csv.lines().find_map(|line| line.strip_prefix(&start)).unwrap_or_default()
+}
+
+/// The estimates of a CSV output as whole numbers. The noise must be far smaller than one half, as with the
+/// budget of [`TIMED`], and so must be the rounding to integers.
+pub(crate) fn totals(csv: &str) -> Vec<i64> {
+    assert!(numbers(csv, "standard_error").iter().all(|error| *error < 0.35), "{csv}");
+    numbers(csv, "estimate").iter().map(|estimate| estimate.round() as i64).collect()
+}
+
+/// Asserts that every estimate of a CSV output lies near the true total: within six standard errors of its
+/// noise, and half of the grid that it is rounded to. The standard error contains both.
 pub(crate) fn assert_near(csv: &str, totals: &[f64]) {
-    let numbers =
-        |name: &str| column(csv, name).iter().map(|cell| cell.parse::<f64>().unwrap()).collect::<Vec<_>>();
-    let (estimates, errors) = (numbers("estimate"), numbers("standard_error"));
+    let (estimates, errors) = (numbers(csv, "estimate"), numbers(csv, "standard_error"));
     assert_eq!(estimates.len(), totals.len(), "{csv}");
+    let grid = csv.lines().find_map(|line| line.strip_prefix("# grid: ")?.parse::<f64>().ok()).unwrap_or(0.0);
     for ((estimate, error), total) in estimates.iter().zip(&errors).zip(totals) {
-        assert!((estimate - total).abs() <= 6.0 * error + 1e-9, "{estimate} ± {error} is far from {total}");
+        let noise = (error * error - grid * grid / 12.0).max(0.0).sqrt();
+        assert!(
+            (estimate - total).abs() <= 6.0 * noise + grid / 2.0 + 1e-9,
+            "{estimate} ± {error} is far from {total}"
+        );
         assert!(*error > 0.0);
     }
 }

@@ -143,8 +143,7 @@ fn an_output_that_cannot_have_its_name_is_named() {
     assert_equal(&in_one_run(OPTIONS), &place.read("out.csv"), OPTIONS);
 }
 
-/// Rows are the next steps whenever they are read, so a command that is repeated after such a crash must
-/// not count them again.
+/// A command that is repeated after such a crash must not count its rows again, and further rows count.
 #[test]
 fn rows_of_an_interrupted_run_do_not_count_again() {
     let place = Place::new();
@@ -161,7 +160,11 @@ fn rows_of_an_interrupted_run_do_not_count_again() {
         ran.stderr
     );
     assert_eq!(place.read("out.csv"), output);
-    place.run(&line).ok();
+    place.run(&line).refused(&["starts with the rows of the last run"]);
+    std::fs::rename(place.path("out.csv"), place.path(&waiting_name(&place))).unwrap();
+    place.write("in.csv", "n\n3\n");
+    let ran = place.run(&line);
+    assert!(ran.code == Some(0) && ran.stderr.contains("is complete now"), "{}", ran.stderr);
     assert!(place.read("out.csv").len() > output.len());
 }
 

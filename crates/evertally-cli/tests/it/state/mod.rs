@@ -2,6 +2,7 @@
 
 mod crashes;
 mod refusals;
+mod repeated;
 
 use crate::common::{Place, assert_near, rows};
 

@@ -259,3 +259,26 @@ fn a_bad_row_leaves_the_state_as_it_was() {
     run(&place, "", 5).refused(&["5.csv, line", "soon"]);
     assert_eq!([place.read("s.state"), place.read("out.csv")], before);
 }
+
+/// Events of persons once were held without a limit.
+#[test]
+fn events_beyond_the_memory_limit_change_nothing() {
+    let place = place();
+    place.run("budget new b.ledger --epsilon 1.5 --delta 2e-6 --unit person").ok();
+    let people = "--person person --max-steps 3 --budget-file b.ledger";
+    let limited = format!("{people} --memory-limit 2000");
+    let files = place.files();
+    run(&place, &limited, 1).refused(&[
+        "bytes of memory",
+        "nothing was released",
+        "--memory-limit",
+        "--until",
+    ]);
+    let ledger = String::from_utf8(place.read("b.ledger")).unwrap();
+    assert!(!ledger.contains("{\"spend\"") && !place.path("s.state").exists(), "{ledger}");
+    assert_eq!(place.files(), files);
+    // The limit is no option that all runs have in common.
+    run(&place, people, 1).ok();
+    run(&place, &limited, 5).refused(&["--memory-limit"]);
+    run(&place, people, 5).ok();
+}

@@ -8,6 +8,7 @@
 //! | 8 | tag of the key |
 //! | 8 | number of steps released |
 //! | 16 | digest of their input, as in the record of the key |
+//! | 8 + 32 | number of rows that the last run read, and their fingerprint ([`LastRows`]); zeros if steps are not rows |
 //! | 8 + … | the count ([`crate::mechanism`]) |
 //! | 8 + … | persons and ids ([`evertally_stream::Memory`]) |
 //! | 8 (+ …) | 0, or 1 and the last output: its name, its temporary name, its format (0 CSV, 1 JSON lines, 2 Parquet), its length, its BLAKE3 hash, and 1 if it may replace another file |
@@ -17,6 +18,7 @@
 //! totals; persons and ids are keyed hashes.
 
 use super::output::Written;
+use super::rows::LastRows;
 use crate::output::OutputFormat;
 use evertally::Result;
 use evertally::internals::saved_form::{self, Reader, cut_short};
@@ -33,6 +35,7 @@ pub(super) struct Saved {
     pub(super) key_tag: [u8; 8],
     pub(super) steps: u64,
     pub(super) digest: [u8; 16],
+    pub(super) rows: LastRows,
     pub(super) running: Zeroizing<Vec<u8>>,
     pub(super) memory: Vec<u8>,
     /// What the last run wrote, unless that was no file.
@@ -53,6 +56,8 @@ impl Saved {
         bytes.extend(self.key_tag);
         put(&mut bytes, self.steps);
         bytes.extend(self.digest);
+        put(&mut bytes, self.rows.count);
+        bytes.extend(self.rows.fingerprint);
         put_bytes(&mut bytes, &self.running);
         put_bytes(&mut bytes, &self.memory);
         put(&mut bytes, u64::from(self.output.is_some()));
@@ -84,6 +89,7 @@ impl Saved {
             key_tag: reader.take()?,
             steps: reader.word()?,
             digest: reader.take()?,
+            rows: LastRows { count: reader.word()?, fingerprint: reader.take()? },
             running: Zeroizing::new(block(&mut reader)?.to_vec()),
             memory: block(&mut reader)?.to_vec(),
             output: if flag(&mut reader)? { Some(written(&mut reader)?) } else { None },
@@ -142,6 +148,7 @@ mod tests {
             key_tag: [1; 8],
             steps: 7,
             digest: [2; 16],
+            rows: LastRows { count: 4, fingerprint: [6; 32] },
             running: Zeroizing::new(vec![3; 40]),
             memory: vec![4; 5],
             output: Some(Written {

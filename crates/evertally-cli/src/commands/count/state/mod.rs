@@ -21,12 +21,14 @@
 //! these cases.
 //!
 //! [`form`] is the file as bytes, [`file`](self::file) keeps it on the disk, [`output`] is the table that
-//! grows, and [`options`] compares the options of a run with those of the runs before.
+//! grows, [`options`] compares the options of a run with those of the runs before, and [`rows`] its rows
+//! with those of the last run.
 
 mod file;
 mod form;
 mod options;
 mod output;
+mod rows;
 
 pub(super) use file::StateFile;
 
@@ -40,9 +42,10 @@ use crate::mechanism::Prepared;
 use crate::plot::grouped;
 use crate::progress::with_progress;
 use crate::{interrupt, manners};
-use evertally_stream::{Amount, ClosedStep, Gather, Memory};
+use evertally_stream::{Amount, Gather, GatheredSteps, Memory};
 use form::Saved;
 use output::Place;
+use rows::RowsOfRun;
 
 /// Releases the steps of this run, and saves where it ends.
 pub(super) fn go_on(
@@ -58,10 +61,7 @@ pub(super) fn go_on(
     }
     let first = state.saved().map_or(0, |saved| saved.steps);
     let is_released = task.until.is_some_and(|until| until <= first);
-    // Rows are new steps whenever they are read, so a command that was interrupted is not taken for the
-    // next one.
-    let is_repeated = state.has_completed() && task.until.is_none();
-    if is_released || is_repeated {
+    if is_released {
         manners::note(nothing_to_release(task, &state, first));
         return Ok(());
     }
@@ -73,7 +73,18 @@ pub(super) fn go_on(
             .map_err(|error| state.refused(error)),
         None => Ok(Memory::new(&task.rules(), start.key.noise(), label.as_bytes())?),
     }?;
-    let (steps, memory) = read_steps(task, inputs, memory, first)?;
+    let last = state.saved().map(|saved| saved.rows).unwrap_or_default();
+    let rows = RowsOfRun::new(start.key.noise(), label.as_bytes(), last, first, task.args.after)?;
+    let (steps, memory, rows) = read_steps(task, inputs, memory, first, rows)?;
+    if rows.is_repeated() && !state.has_completed() {
+        return Err(repeated(task, first, rows.repeated()));
+    }
+    // The same command after one that was stopped when its steps were released.
+    if rows.is_repeated() || steps.len() == 0 {
+        manners::note(nothing_to_release(task, &state, first));
+        return Ok(());
+    }
+    let rows = rows.remembered();
 
     let past = state.take_past(place.appends());
     let key_tag = start.key.tag().unwrap_or_default();
@@ -81,12 +92,12 @@ pub(super) fn go_on(
     let destination = place.open()?;
     let _hold = pays.then(interrupt::hold);
     interrupt::advise(super::finish::advice(task));
-    let each = |each: &mut dyn FnMut(&[Amount])| steps.iter().for_each(|step| each(&step.totals));
+    let each = |each: &mut dyn FnMut(&[Amount])| steps.totals().for_each(&mut *each);
     let start = Start { past, ..start };
     let mut releaser = Releaser::start(task, prepared, start, &Input::SoFar(&each), destination)
         .map_err(|error| not_lost(state.refused_by_count(error)))?;
     let end = first + steps.len() as u64;
-    releaser.release_all(steps.into_iter()).map_err(not_lost)?;
+    releaser.release_all(steps).map_err(not_lost)?;
     let (running, digest) = releaser.save();
     let (table, _, released) = releaser.finish().map_err(not_lost)?;
 
@@ -95,32 +106,44 @@ pub(super) fn go_on(
     let Some(table) = table else { return Ok(()) };
     let written = place.complete(table, format)?;
     let memory = memory.map(|memory| memory.save()).unwrap_or_default();
-    let saved = Saved { facts, key_tag, steps: end, digest, running, memory, output: written };
+    let saved = Saved { facts, key_tag, steps: end, digest, rows, running, memory, output: written };
     state.replace(saved)?;
     state.settle()?;
     manners::summarise(summary::summary(task, &released));
     Ok(())
 }
 
-/// The steps of this run, and what is remembered of persons and ids after them.
+/// The steps of this run, and what is remembered after them of persons and ids, and of rows.
 fn read_steps(
     task: &Task<'_>,
     inputs: &Inputs,
     memory: Memory,
     first: u64,
-) -> Result<(Vec<ClosedStep>, Option<Memory>)> {
+    mut rows: RowsOfRun,
+) -> Result<(GatheredSteps, Option<Memory>, RowsOfRun)> {
     let mut reader = inputs.open(task.args.inputs.layout(), &task.columns(), false)?;
     events::check_name_columns(task, reader.as_ref())?;
-    match (&task.steps, task.until) {
-        (Steps::Buckets(buckets), Some(until)) => {
-            let (rules, limit) = (task.rules(), task.memory_limit());
-            let mut gather = Gather::of_steps(buckets.clone(), rules, memory, first..until, limit)?;
-            feed::gather_into(&mut gather, task, reader.as_mut())?;
-            let (steps, memory) = with_progress("deciding what counts", |_| gather.finish_and_remember())?;
-            Ok((steps.collect(), memory))
-        }
-        _ => Ok((feed::read_next_rows(task, reader.as_mut(), first)?, Some(memory))),
+    if let (Steps::Buckets(buckets), Some(until)) = (&task.steps, task.until) {
+        let (rules, limit) = (task.rules(), task.memory_limit());
+        let mut gather = Gather::of_steps(buckets.clone(), rules, memory, first..until, limit)?;
+        feed::gather_into(&mut gather, task, reader.as_mut())?;
+        let (steps, memory) = with_progress("deciding what counts", |_| gather.finish_and_remember())?;
+        return Ok((steps, memory, rows));
     }
+    let steps = feed::read_next_rows(task, reader.as_mut(), first, |value| rows.is_new(value))?;
+    if rows.remembered().count == 0 {
+        return Err(CliError::bad(format!("{} has no rows: expected at least one", task.source)));
+    }
+    Ok((steps, Some(memory), rows))
+}
+
+/// The error for a run that starts with the rows of the last one, whose number is `read`.
+fn repeated(task: &Task<'_>, steps: u64, read: u64) -> CliError {
+    let (source, before) = (&task.source, steps - read);
+    CliError::bad(format!(
+        "{source} starts with the rows of the last run, and a row counts once: nothing was released. --after \
+         {before} leaves them out and counts what follows, and --after {steps} counts them as further steps"
+    ))
 }
 
 /// Why a run has no step to release.
@@ -134,6 +157,9 @@ fn nothing_to_release(task: &Task<'_>, state: &StateFile, steps: u64) -> String 
         Some(buckets) => {
             let end = task.show_time(buckets.start_of(steps));
             format!("nothing to release: {name} has released {released}, up to {end}")
+        }
+        None if task.args.after.is_some() => {
+            format!("nothing to release: {name} has released {released}, and there is no further row")
         }
         None => format!(
             "{name} had released {released} when its last run was stopped, and their output is complete \

@@ -26,7 +26,9 @@ pub(super) fn facts(task: &Task<'_>, prepared: &Prepared) -> Vec<(String, String
         ("--time", &args.time),
         ("--value", &args.value),
         ("--group-by", &args.group_by),
+        ("--histogram", &args.histogram.column),
         ("--person", &args.person),
+        ("--distinct", &args.distinct.column),
         ("--id", &args.id),
     ];
     let columns = columns.into_iter().filter_map(|(name, column)| Some((name, column.clone()?)));
