@@ -6,7 +6,7 @@ A block starts with ```console. In it, a line that starts with `$ ` is a command
 below while its lines end with a backslash. All other lines are output of the command before them.
 A block without `$ ` has one command per line and shows no output. All commands of a file run in one
 shell, so variables and background processes last. `evertally` is PROGRAM, and so is `cargo run
---release --`; `examples` is the repository's folder of that name.
+--release … --`; `examples` is the repository's folder of that name.
 
 - Every command must succeed.
 - Every line of shown output must be printed, in the order shown. `…` stands for any text, and on a
@@ -38,6 +38,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 TIMEOUT_SECONDS = 300
 FENCE = re.compile(r"^ *(```+)(\w*)")
 COMMENT = re.compile(r"^<!-- (random|not run: \S.*) -->$")
+CARGO_RUN = re.compile(r"cargo run --release (?:--no-default-features )?-- ")
 NUMBER = re.compile(r"-?\d[\d,]*(?:\.\d+)?(?:e-?\d+)?")
 
 
@@ -99,7 +100,8 @@ def run(program: pathlib.Path, todo: list[Command]) -> list[tuple[int | None, st
         address = f"127.0.0.1:{free_port()}"
         script = []
         for position, command in enumerate(todo):
-            text = command.text.replace("127.0.0.1:8740", address).replace("cargo run --release -- ", "evertally ")
+            text = command.text.replace("127.0.0.1:8740", address)
+            text = CARGO_RUN.sub("evertally ", text)
             script.append(
                 f"{{ {text}\n}} > '{results}/{position}' 2>&1 < /dev/null\necho $? > '{results}/{position}.code'"
             )
