@@ -26,13 +26,16 @@ const PACKAGES: [&str; 5] = [
 ];
 
 /// The pages whose console blocks are run.
-const TUTORIALS: [&str; 13] = [
+const TUTORIALS: [&str; 16] = [
     "README.md",
     "docs/index.md",
     "docs/first-count.md",
     "docs/persons.md",
+    "docs/distinct.md",
+    "docs/histograms.md",
     "docs/periods.md",
     "docs/means.md",
+    "docs/discovery.md",
     "docs/files.md",
     "docs/going-on.md",
     "docs/service.md",

@@ -80,6 +80,8 @@ Benchmarks, each of which writes bench/NAME.json and bench/NAME.md:
                    shorter, and the CPU time that the program takes to start
   bench count [quick]
                    A count of 30 million events, compared with DuckDB and polars
+  bench discover [quick]
+                   Groups that nobody declared, found among ten million, beside DuckDB
   bench gamma      The certified optimum, compared with jax_privacy and numpy
   bench noise      Square-root noise, compared with scipy
   bench stream     Streamed noise, compared with scipy, jax_privacy and tree aggregation
@@ -129,6 +131,8 @@ fn main() -> ExitCode {
         ["bench", "build"] => bench::build::measure(),
         ["bench", "count"] => bench::count::run(false),
         ["bench", "count", "quick"] => bench::count::run(true),
+        ["bench", "discover"] => bench::discover::run(false),
+        ["bench", "discover", "quick"] => bench::discover::run(true),
         ["bench", "exact"] => bench::exact::run(false),
         ["bench", "exact", "quick"] => bench::exact::run(true),
         ["bench", "gamma"] => bench::gamma::run(),

@@ -1,5 +1,6 @@
-//! `cargo xtask bench build`: compares the README's first build with the one before it was made
-//! shorter, in fresh clones on this machine, and measures the CPU time that the program takes to start.
+//! `cargo xtask bench build`: compares the README's first build, and that of the whole program, with
+//! the first build before it was made shorter, in fresh clones on this machine, and measures the CPU
+//! time that the program takes to start.
 //!
 //! Dependencies are downloaded before the clock starts. Both builds are of committed files, so
 //! changes that are not committed are not measured.
@@ -17,6 +18,9 @@ use crate::process::{cargo, command, fresh_directory, output, run};
 
 /// The last commit before the first build was made shorter.
 const BEFORE: &str = "4795f55";
+
+/// What the README's first command builds: the program without the service, Parquet and Arrow.
+const FIRST: &[&str] = &["--no-default-features"];
 
 /// How often each command is started.
 const STARTS: u32 = 100;
@@ -36,21 +40,25 @@ struct Build {
 }
 
 pub(crate) fn measure() -> Outcome {
-    let (before, _) = build("before", BEFORE)?;
-    let (now, program) = build("now", "HEAD")?;
+    let (before, _) = build("before", BEFORE, &[])?;
+    let (first, _) = build("first", "HEAD", FIRST)?;
+    let (whole, program) = build("whole", "HEAD", &[])?;
     let starts = starts(&program)?;
     let machine = Machine::new()?;
     let mut document = machine.document("the first build");
     document["before"] = before.document();
-    document["now"] = now.document();
-    document["now_over_before"] = json!({ "cpu_seconds": now.cpu_seconds / before.cpu_seconds });
+    document["first"] = first.document();
+    document["whole"] = whole.document();
+    document["cpu_seconds_over_before"] = json!({
+        "first": first.cpu_seconds / before.cpu_seconds, "whole": whole.cpu_seconds / before.cpu_seconds,
+    });
     document["start_cpu_milliseconds"] =
         starts.iter().map(|(name, time)| (name.clone(), json!(time))).collect();
-    write_results("build", &document, &text(&before, &now, &starts, &machine))
+    write_results("build", &document, &text(&before, &[&first, &whole], &starts, &machine))
 }
 
-/// Clones a commit and builds it. Returns the measurements and the program.
-fn build(name: &str, commit: &str) -> Result<(Build, PathBuf), String> {
+/// Clones a commit and builds it with these options. Returns the measurements and the program.
+fn build(name: &str, commit: &str, options: &[&str]) -> Result<(Build, PathBuf), String> {
     let clone = fresh_directory(&format!("build-{name}"))?;
     run(command("git").args(["clone", "--quiet", "--no-checkout", "."]).arg(&clone))?;
     run(command("git").args(["checkout", "--quiet", commit]).current_dir(&clone))?;
@@ -62,6 +70,7 @@ fn build(name: &str, commit: &str) -> Result<(Build, PathBuf), String> {
     let used = cpu_time::of_waited_children()?;
     run(cargo()
         .args(["build", "--release", "--locked", "--quiet", "--timings"])
+        .args(options)
         .env("CARGO_TARGET_DIR", &target)
         .current_dir(&clone))?;
     let (cpu_seconds, wall_seconds) = (cpu_time::of_waited_children()? - used, begun.elapsed().as_secs_f64());
@@ -146,41 +155,54 @@ impl Build {
     }
 }
 
-fn text(before: &Build, now: &Build, starts: &[(String, f64)], machine: &Machine) -> String {
+fn text(before: &Build, now: &[&Build; 2], starts: &[(String, f64)], machine: &Machine) -> String {
     let mut rows = String::new();
-    let mut row = |name: &str, before: f64, now: f64, decimals: usize| {
-        let ratio = now / before;
+    let mut row = |name: &str, decimals: usize, figure: fn(&Build) -> f64| {
+        let (before, now) = (figure(before), now.map(figure));
         // Writing to a string cannot fail.
-        let _ = writeln!(rows, "| {name} | {before:.decimals$} | {now:.decimals$} | {ratio:.2} |");
+        let _ = write!(rows, "| {name} | {before:.decimals$}");
+        for now in now {
+            let _ = write!(rows, " | {now:.decimals$} | {:.2}", now / before);
+        }
+        rows.push_str(" |\n");
     };
-    row("CPU seconds", before.cpu_seconds, now.cpu_seconds, 0);
-    row("seconds", before.wall_seconds, now.wall_seconds, 0);
-    row("crates", before.crates.len() as f64, now.crates.len() as f64, 0);
-    row("program, MB", before.program_bytes as f64 / 1e6, now.program_bytes as f64 / 1e6, 1);
-    row("target folder, MB", before.target_bytes as f64 / 1e6, now.target_bytes as f64 / 1e6, 0);
+    row("CPU seconds", 0, |build| build.cpu_seconds);
+    row("seconds", 0, |build| build.wall_seconds);
+    row("crates", 0, |build| build.crates.len() as f64);
+    row("program, MB", 1, |build| build.program_bytes as f64 / 1e6);
+    row("target folder, MB", 0, |build| build.target_bytes as f64 / 1e6);
+    let [first, whole] = now;
     let heaviest: String = before
         .heaviest()
-        .zip(now.heaviest())
-        .map(|(before, now)| format!("| {before} | {now} |\n"))
+        .zip(first.heaviest().zip(whole.heaviest()))
+        .map(|(before, (first, whole))| format!("| {before} | {first} | {whole} |\n"))
         .collect();
     let starts: String = starts.iter().map(|(name, time)| format!("| {name} | {time:.1} |\n")).collect();
     format!(
-        "# The first build\n\n`cargo build --release --locked` in a fresh clone, with all crates downloaded: the last commit before the build was \
-         made shorter, then this one, in one run. Written by `cargo xtask bench build`.\n\n\
-         | | before ({}) | now ({}) | now / before |\n|:--|--:|--:|--:|\n{rows}\n\
+        "# The first build\n\n`cargo build --release --locked` in a fresh clone, with all crates downloaded, in one run: the last commit before the \
+         build was made shorter, and then commit {}, as the README's first command builds it (`--no-default-features`: without `serve`, Parquet, Arrow and zstd) and whole. \
+         Written by `cargo xtask bench build`.\n\n\
+         | | before ({}) | first command | / before | whole program | / before |\n|:--|--:|--:|--:|--:|--:|\n{rows}\n\
          ## The heaviest crates\n\nSeconds from start to end of their units, by `cargo build --timings`. Two run side by side, so these add up to \
          more than the time that passed.\n\n\
-         | before | seconds | now | seconds |\n|:--|--:|:--|--:|\n{heaviest}\n\
+         | before | seconds | first command | seconds | whole program | seconds |\n|:--|--:|:--|--:|:--|--:|\n{heaviest}\n\
          ## Start of the program\n\nCPU time per run, the mean of {STARTS} runs.\n\n| command | milliseconds |\n|:--|--:|\n{starts}\n{}",
+        whole.commit,
         before.commit,
-        now.commit,
         machine.line("")
     )
 }
 
 #[cfg(test)]
 mod tests {
-    use super::seconds_by_crate;
+    use super::{FIRST, seconds_by_crate};
+
+    #[test]
+    fn the_first_command_of_the_readme_is_what_is_built() {
+        let readme = include_str!("../../../README.md");
+        let options = FIRST.join(" ");
+        assert!(readme.contains(&format!("\ncargo run --release {options} -- count ")));
+    }
 
     #[test]
     fn the_units_of_a_crate_are_added_up() {

@@ -5,6 +5,7 @@
 
 pub(crate) mod build;
 pub(crate) mod count;
+pub(crate) mod discover;
 pub(crate) mod exact;
 pub(crate) mod gamma;
 pub(crate) mod learn;

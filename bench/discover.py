@@ -1,0 +1,140 @@
+"""Finds groups with evertally and counts them with DuckDB, for `cargo xtask bench discover`.
+
+    discover.py PROGRAM DIRECTORY GROUPS ROUNDS   makes the file, measures both sides in turn, and prints JSON
+    discover.py make DIRECTORY GROUPS             makes the file
+    discover.py peer FILE                         counts once, and prints the seconds of the query
+    discover.py judge FILE TABLE THRESHOLD        compares a table with the true counts, and prints JSON
+
+Most groups are seen once. The others have persons in numbers from two upwards, spread over all steps. Every event is of
+another person. The CPU time of evertally is that of the whole process. That of DuckDB is measured around its query,
+which counts the persons of every group and step, hides none and adds no noise.
+"""
+
+import csv
+import json
+import os
+import resource
+import subprocess
+import sys
+import time
+
+STEPS = 30
+FIRST = 1767571200  # 2026-01-05
+DAY = 86400
+MOST_PERSONS = 400
+
+
+def make(directory: str, groups: int) -> None:
+    """Writes the events as Parquet. One group in two hundred has between 2 and MOST_PERSONS persons."""
+    import duckdb
+
+    path = os.path.join(directory, "events.parquet")
+    events = f"""
+        WITH pages AS (
+            SELECT i AS page, CASE WHEN i % 200 = 0 THEN 2 + (hash(i) % {MOST_PERSONS - 1})::BIGINT * (i % 7) // 6 ELSE 1 END AS persons
+            FROM range({groups}) AS t(i)),
+        visits AS (SELECT page, unnest(range(persons)) AS number FROM pages)
+        SELECT make_timestamp(({FIRST} + hash(page, number) % {STEPS * DAY})::BIGINT * 1000000) AS time,
+            '/page/' || page AS page, page * {MOST_PERSONS + 1} + number AS person
+        FROM visits"""
+    duckdb.connect().execute(f"COPY ({events}) TO '{path}' (FORMAT parquet, COMPRESSION snappy)")
+
+
+def peer(path: str) -> None:
+    """Counts once."""
+    import duckdb
+
+    database = duckdb.connect()
+    database.execute("SET enable_progress_bar = false")
+    start = time.process_time()
+    query = f"SELECT count(*), sum(persons) FROM (SELECT count(DISTINCT person) AS persons FROM '{path}' GROUP BY page, date_trunc('day', time))"
+    rows, persons = database.execute(query).fetchone()
+    print(json.dumps({"seconds": time.process_time() - start, "rows": rows, "events": persons}))
+
+
+def judge(path: str, table: str, threshold: float) -> None:
+    """How many groups were found in time, and how many appeared below the threshold."""
+    import duckdb
+
+    since: dict[str, int] = {}
+    with open(table, newline="") as lines:
+        for row in csv.DictReader(line for line in lines if not line.startswith("#")):
+            since.setdefault(row["key"], int(row["step"]))
+    step = f"((epoch(time) - {FIRST}) // {DAY})::BIGINT"
+    query = f"""
+        WITH counts AS (SELECT page, {step} AS step, count(DISTINCT person) AS persons FROM '{path}' GROUP BY ALL),
+        totals AS (SELECT page, step, sum(persons) OVER (PARTITION BY page ORDER BY step) AS persons FROM counts)
+        SELECT page, min(step) FILTER (persons >= {2 * threshold}), min(step) FILTER (persons >= {threshold}), max(persons)
+        FROM totals GROUP BY page HAVING max(persons) > 1"""
+    truth = duckdb.connect().execute(query).fetchall()
+    twice = [(page, at) for page, at, _, _ in truth if at is not None]
+    once = [page for page, _, at, _ in truth if at is not None]
+    alone = len(since) - sum(page in since for page, *_ in truth)
+    in_time = sum(since.get(page, STEPS) <= at for page, at in twice)
+    print(json.dumps({
+        "shown": len(since), "shown_of_one_person": alone, "with_threshold": len(once), "found_of_these": sum(page in since for page in once),
+        "with_twice": len(twice), "found_in_time": in_time, "threshold": threshold,
+    }))
+
+
+def measured(command: list[str]) -> tuple[str, float, float, float]:
+    """The output of a process, its CPU seconds, its peak memory in bytes, and the seconds that it took."""
+    start = time.perf_counter()
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    output = process.stdout.read()
+    _, status, usage = os.wait4(process.pid, 0)
+    took = time.perf_counter() - start
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode != 0:
+        raise SystemExit(f"{command[0]} failed: {process.returncode}")
+    own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    if usage.ru_maxrss <= own:
+        raise SystemExit(f"the peak memory of {command[0]} is not above the {own} KiB of its parent, so it is not known")
+    return output, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024, took
+
+
+def main() -> None:
+    program, directory, groups, rounds = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
+    print("making the file", file=sys.stderr)
+    subprocess.run([sys.executable, __file__, "make", directory, str(groups)], check=True)
+    path, table = os.path.join(directory, "events.parquet"), os.path.join(directory, "found.csv")
+    options = f"--time time --every 1d --from {FIRST} --horizon {STEPS} --epsilon 1 --delta 1e-6 --quiet --force".split()
+    options += "--group-by page --discover --person person --max-steps 1 --memory-limit 12G --output".split()
+    figures: dict[str, list[tuple[float, float, float]]] = {"evertally": [], "duckdb": []}
+    events = rows = 0
+    for number in range(rounds):
+        print(f"round {number + 1}: evertally", file=sys.stderr)
+        _, cpu, memory, took = measured([program, "count", path, *options, table])
+        figures["evertally"].append((cpu, memory, took))
+        print(f"round {number + 1}: duckdb", file=sys.stderr)
+        output, _, memory, took = measured([sys.executable, __file__, "peer", path])
+        answer = json.loads(output)
+        events, rows = int(answer["events"]), answer["rows"]
+        figures["duckdb"].append((answer["seconds"], memory, took))
+    with open(table) as lines:
+        header = dict(line[2:].strip().split(": ", 1) for line in lines if line.startswith("# "))
+    threshold = float(header["threshold"].split(" at the first step and ")[1].split(" ")[0])
+    print("comparing with the true counts", file=sys.stderr)
+    judged = json.loads(subprocess.run(
+        [sys.executable, __file__, "judge", path, table, str(threshold)], check=True, stdout=subprocess.PIPE, text=True
+    ).stdout)
+    results = {
+        side: {"cpu_s": best[0], "peak_bytes": best[1], "wall_s": best[2]}
+        for side, all_rounds in figures.items()
+        for best in [min(all_rounds)]
+    }
+    print(json.dumps({
+        "groups": groups, "events": events, "rows": rows, "steps": STEPS, "rounds": rounds,
+        "bytes": os.path.getsize(path), "rmse": float(header["rmse"]), "results": results, "judged": judged,
+    }))
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "make":
+        make(sys.argv[2], int(sys.argv[3]))
+    elif sys.argv[1] == "peer":
+        peer(sys.argv[2])
+    elif sys.argv[1] == "judge":
+        judge(sys.argv[2], sys.argv[3], float(sys.argv[4]))
+    else:
+        main()
