@@ -26,6 +26,10 @@ from evertally.spark import ReleaseFiles, sink
 
 # How often files are looked for: short beside what happens between two of them.
 LOOK_SECONDS = 0.002
+# How long what an executor has said may be under way to the driver.
+ARRIVAL_SECONDS = 0.5
+# A query in which no task begins or ends for so long waits for a stopped executor.
+HANG_SECONDS = 5.0
 
 
 class Killer:
@@ -65,7 +69,8 @@ class Killer:
             "committed": lambda: (self._checkpoint / "commits" / str(batch)).exists(),
         }
         moments["random"] = moments["offsets"]
-        # Both executors are at work then, so a task is lost if either dies.
+        # Both executors are at work then. The one that dies may have finished its task meanwhile;
+        # `_kill_at_work` sees to that.
         moments["executor"] = lambda: moments["offsets"]() and self._running_tasks() >= 2
         moments["executor state"] = moments["state"]
         while not moments[kind]():
@@ -77,9 +82,15 @@ class Killer:
         else:
             self._kill_driver(point)
 
-    def _running_tasks(self) -> int:
+    def _tasks(self) -> tuple[int, int]:
+        """How many tasks run in the busiest stage, and how many have finished in all that run."""
         stages = [self._tracker.getStageInfo(stage) for stage in self._tracker.getActiveStageIds()]
-        return max((stage.numActiveTasks for stage in stages if stage is not None), default=0)
+        known = [stage for stage in stages if stage is not None]
+        running = max((stage.numActiveTasks for stage in known), default=0)
+        return running, sum(stage.numCompletedTasks for stage in known)
+
+    def _running_tasks(self) -> int:
+        return self._tasks()[0]
 
     def _state_files(self, batch: int) -> set[tuple[str, int]]:
         """The files of the state after a batch, with the times of their last changes: those of an
@@ -98,8 +109,27 @@ class Killer:
     def _kill_executor(self, point: dict[str, Any]) -> None:
         while not (executors := find_executors(self._machine)):
             time.sleep(LOOK_SECONDS)
-        os.kill(self._random.choice(executors), signal.SIGKILL)
+        executor = self._random.choice(executors)
+        if point["kind"] == "executor":
+            self._kill_at_work(executor)
+        else:
+            os.kill(executor, signal.SIGKILL)
         self._note(point)
+
+    def _kill_at_work(self, executor: int) -> None:
+        """Kills an executor that has a task, which is lost with it.
+
+        A stopped executor finishes nothing. Once what it said before has arrived, it has a task if
+        two are running, because each executor has room for one, or if the query hangs.
+        """
+        os.kill(executor, signal.SIGSTOP)
+        time.sleep(ARRIVAL_SECONDS)
+        tasks, since = self._tasks(), time.monotonic()
+        while tasks[0] < 2 and not (tasks[0] == 1 and time.monotonic() - since > HANG_SECONDS):
+            time.sleep(LOOK_SECONDS)
+            if (now := self._tasks()) != tasks:
+                tasks, since = now, time.monotonic()
+        os.kill(executor, signal.SIGKILL)
 
     def _kill_driver(self, point: dict[str, Any]) -> None:
         self._note(point)
