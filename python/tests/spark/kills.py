@@ -40,6 +40,9 @@ KEYS = [f"k{number}" for number in range(9)]
 CLUSTER = "local-cluster[2,1,1024]"
 # A run that takes longer than this is stuck.
 MAX_RUN_SECONDS = 300
+# What Spark says of a task that dies with its executor, by whether the end of the connection or the
+# cluster's word of the death arrives first.
+LOST_TASK = (b" Lost task ", b" failed because while it was being computed, its executor exited")
 
 
 @dataclass
@@ -121,7 +124,8 @@ class Trial:
                 process.wait()
                 raise Wrong(f"the query does not go on by itself; its log is {log}") from None
         self._note_struck(points, code, log)
-        self.tasks_lost += log.read_bytes().count(b" Lost task ")
+        said = log.read_bytes()
+        self.tasks_lost += sum(map(said.count, LOST_TASK))
         self._look(is_finished=code == 0)
         return code == 0
 
