@@ -130,8 +130,13 @@ impl Ranges {
             starts.push(starts[starts.len() - 1] + size);
             size = size.div_ceil(branching);
         }
-        let mut ranges =
-            Self { branching, weights: weights.to_vec(), starts, nodes: Vec::new(), before: vec![(0.0, 0.0)] };
+        let mut ranges = Self {
+            branching,
+            weights: weights.to_vec(),
+            starts,
+            nodes: Vec::new(),
+            before: vec![(0.0, 0.0)],
+        };
         ranges.fill();
         Ok(ranges)
     }

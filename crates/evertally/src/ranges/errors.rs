@@ -82,8 +82,18 @@ impl Ranges {
     /// count of a single bin among plain bins, at the same privacy.
     #[must_use]
     pub fn squared_error(&self, is_pure: bool) -> f64 {
+        self.norm(is_pure).powi(2) * self.mean_square()
+    }
+
+    /// The root mean squared error of all cumulative counts, for lanes with an error of one.
+    #[must_use]
+    pub fn count_error(&self) -> f64 {
+        self.mean_square().sqrt()
+    }
+
+    fn mean_square(&self) -> f64 {
         let squares = (1..=self.bins()).map(|edge| self.norms(edge, 0.0).euclidean.powi(2));
-        self.norm(is_pure).powi(2) * squares.sum::<f64>() / self.bins() as f64
+        squares.sum::<f64>() / self.bins() as f64
     }
 
     /// A proven lower bound on [`Ranges::squared_error`] for any strategy with Gaussian noise, trees or not:

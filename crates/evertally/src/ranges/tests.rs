@@ -26,7 +26,9 @@ fn matrix(ranges: &Ranges) -> Vec<Vec<f64>> {
         let width = ranges.branching().pow(level as u32);
         for first in (0..ranges.bins()).step_by(width) {
             let is_inside = |bin: usize| (first..first + width).contains(&bin);
-            rows.push((0..ranges.bins()).map(|bin| if is_inside(bin) { *weight as f64 } else { 0.0 }).collect());
+            rows.push(
+                (0..ranges.bins()).map(|bin| if is_inside(bin) { *weight as f64 } else { 0.0 }).collect(),
+            );
         }
     }
     rows
@@ -79,8 +81,7 @@ fn estimates_and_errors_are_those_of_dense_least_squares() {
             let mut squares = 0.0;
             for edge in 0..=bins {
                 for q in [0.0, 0.3, 0.5, 1.0] {
-                    let wanted: Vec<f64> =
-                        (0..bins).map(|bin| f64::from(u8::from(bin < edge)) - q).collect();
+                    let wanted: Vec<f64> = (0..bins).map(|bin| f64::from(u8::from(bin < edge)) - q).collect();
                     let solved = solve(gram(&rows), wanted);
                     let factors: Vec<f64> = rows
                         .iter()
@@ -109,7 +110,8 @@ fn an_event_adds_to_its_lanes_what_the_contribution_bounds() {
     for bins in [1, 2, 5, 8] {
         for ranges in strategies(bins) {
             let rows = matrix(&ranges);
-            let bound = |is_pure| ranges.contribution(Contribution::range(0.0, 7.0).unwrap(), is_pure).unwrap();
+            let bound =
+                |is_pure| ranges.contribution(Contribution::range(0.0, 7.0).unwrap(), is_pure).unwrap();
             for bin in 0..bins {
                 let mut amounts = vec![0; bins];
                 amounts[bin] = 7;
@@ -119,7 +121,10 @@ fn an_event_adds_to_its_lanes_what_the_contribution_bounds() {
                 assert_eq!(lanes.iter().filter(|lane| **lane != 0).count(), ranges.levels());
                 let squares: i128 = lanes.iter().map(|lane| lane * lane).sum();
                 let (norm, sum) = (bound(false).magnitude(), lanes.iter().sum::<i128>());
-                assert!(norm * norm >= squares as f64 * (1.0 - 1e-15) && norm * norm < squares as f64 * (1.0 + 1e-14));
+                assert!(
+                    norm * norm >= squares as f64 * (1.0 - 1e-15)
+                        && norm * norm < squares as f64 * (1.0 + 1e-14)
+                );
                 assert_eq!(bound(true).magnitude(), sum as f64);
                 // What is in no bin has a lane of its own, and adds no more.
                 let others = 7 * i128::from(ranges.weight_of_others());
@@ -215,7 +220,8 @@ fn misses(bins: &[i128], quantile: f64, expected_bin: usize, factor: f64, runs: 
     let reading = reading(ranges, &[quantile]);
     let edge = |edge: usize| match edge {
         0 => f64::NEG_INFINITY,
-        edge => reading.edges.get(edge - 1).copied().unwrap_or(f64::INFINITY),
+        edge if edge < bins.len() => 10.0 * edge as f64,
+        _ => f64::INFINITY,
     };
     let run = |seed: u64| {
         let mut counter = KeyedCounter::new(&plan, NoiseKey::insecure_from_seed(seed)).unwrap();
