@@ -95,6 +95,10 @@ impl Prepared {
         if let Some(error) = self.rmse() {
             header.record(rmse, error);
         }
+        let optimality = self.cumulated.as_ref().and_then(|cumulated| cumulated.optimality(plan));
+        if let Some(optimality) = optimality {
+            header.record("optimality", optimality);
+        }
         if let Some(report) = &plan.accuracy().report {
             let errors: Vec<f64> = report.periods.iter().map(|error| per_total * error).collect();
             header.record(of_periods, errors);

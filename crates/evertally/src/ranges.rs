@@ -105,6 +105,14 @@ impl Ranges {
         Self::tree(bins, 2, &[1])
     }
 
+    /// Ranges of 2, 4, 8, … bins up to all of them, with equal weights.
+    ///
+    /// # Errors
+    /// As [`Ranges::plain`].
+    pub fn halving(bins: usize) -> Result<Self> {
+        Self::tree(bins, 2, &vec![1; Self::most_levels(bins, 2)])
+    }
+
     /// Ranges of `branching`ˡ bins on the levels l = 0, 1, …, with these weights.
     ///
     /// # Errors

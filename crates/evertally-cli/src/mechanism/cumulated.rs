@@ -6,7 +6,7 @@
 
 use crate::output::{Estimate, Measured, Measures, QuantileEstimate};
 use evertally::ranges::{Distribution, Quantile};
-use evertally::{Contribution, Release};
+use evertally::{Contribution, Participation, Plan, Release};
 use evertally_stream::Amount;
 use std::sync::Arc;
 
@@ -29,14 +29,24 @@ impl Cumulated {
         &self.distribution
     }
 
-    /// An upper bound on the mean squared error of the cumulative counts of a step, as a multiple of the least
-    /// possible one. Public numbers decide it. `None` under Laplace noise, which the bound is not about.
-    pub(crate) fn ratio_to_least(&self) -> Option<f64> {
+    /// How far the mean squared error of the cumulative counts is from the least possible one, computed from
+    /// public numbers. The least error of a product is the product of the least errors, so the ratios over bins
+    /// and over steps multiply. `None` under Laplace noise, which the bound is not about.
+    pub(super) fn optimality(&self, plan: &Plan) -> Option<String> {
         if self.is_pure {
             return None;
         }
         let ranges = self.distribution.ranges();
-        Some(ranges.squared_error(false) / ranges.least_squared_error().ok()?)
+        let over_bins = ranges.squared_error(false) / ranges.least_squared_error().ok()?;
+        let over_steps = plan.accuracy().ratio_to_lower_bound();
+        let over_steps = over_steps.filter(|_| plan.participation() == Participation::single());
+        let all = over_steps.map_or(String::new(), |steps| {
+            format!(", {} over steps, and so {} in all", rounded_up(steps), rounded_up(over_bins * steps))
+        });
+        let over_bins = rounded_up(over_bins);
+        Some(format!(
+            "mean squared error of cumulative counts at most {over_bins} times the least possible over bins{all}"
+        ))
     }
 
     /// Which columns the rows have.
@@ -136,6 +146,11 @@ impl Cumulated {
         }
         rows
     }
+}
+
+/// A ratio with three digits after the point.
+fn rounded_up(ratio: f64) -> f64 {
+    (1e3 * ratio).ceil() / 1e3
 }
 
 /// A quantile with empty ends where its interval has none.

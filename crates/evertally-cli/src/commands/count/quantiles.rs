@@ -40,18 +40,11 @@ pub(super) fn declared(
     Ok(Some(Cumulated::new(distribution, given.cumulative, is_pure)))
 }
 
-/// What is counted beside the bins, how good it is, and what is read from it.
+/// What is counted beside the bins, and what is read from it.
 pub(super) fn describe(cumulated: &Cumulated, header: &mut Header) {
     let distribution = cumulated.distribution();
     let ranges = distribution.ranges();
     header.record("ranges", in_words(ranges));
-    if let Some(ratio) = cumulated.ratio_to_least() {
-        let of = "times the least possible of any strategy over bins";
-        header.record(
-            "error_over_bins",
-            format!("mean squared error of the counts below edges at most {ratio:.3} {of}"),
-        );
-    }
     let parts: Vec<String> = distribution.parts().iter().map(f64::to_string).collect();
     if !parts.is_empty() {
         let interval = "from edge to edge, and an empty end has no bound";
@@ -62,19 +55,17 @@ pub(super) fn describe(cumulated: &Cumulated, header: &mut Header) {
     }
 }
 
-/// The strategy, as `plain bins` or `ranges of 2, 4 and 8 bins beside 8 bins`.
-pub(crate) fn in_words(ranges: &Ranges) -> String {
+/// The strategy, such as `19 totals: ranges of 1, 2, 4, 8 bins, in which an event counts 3, 2, 2, 2 times`.
+fn in_words(ranges: &Ranges) -> String {
     if ranges.is_plain() {
         return format!("none: {} bins count alone", ranges.bins());
     }
-    let (branching, levels, weights) = (ranges.branching(), ranges.levels(), ranges.weights());
-    let weights = weights.iter().map(u64::to_string).collect::<Vec<_>>().join(",");
-    format!(
-        "{} totals: an event counts on {levels} levels, from {} bins to ranges of {branching}^{} of them, {weights} times each",
-        ranges.lanes(),
-        ranges.bins(),
-        levels - 1,
-    )
+    let list = |numbers: Vec<String>| numbers.join(", ");
+    let widths = (0..ranges.levels() as u32).map(|level| ranges.branching().pow(level).to_string());
+    let times = ranges.weights().iter().map(u64::to_string);
+    let (widths, times) = (list(widths.collect()), list(times.collect()));
+    let lanes = ranges.lanes();
+    format!("{lanes} totals: ranges of {widths} bins, in which an event counts {times} times")
 }
 
 /// Refuses what quantiles and cumulative counts do not have.

@@ -23,7 +23,7 @@ const COMPUTED: [&str; 9] = [
     "rmse_of_periods",
     "rmse_of_cumulative_counts",
     "rmse_of_cumulative_counts_of_periods",
-    "error_over_bins",
+    "optimality",
 ];
 
 /// The options by name, those that a user types first.
