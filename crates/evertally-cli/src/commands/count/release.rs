@@ -223,7 +223,7 @@ impl<'a> Releaser<'a> {
             return Err(CliError::Failure("a step was released before its output was started".to_owned()));
         };
         self.released.steps += 1;
-        self.released.last_error = rows.first().and_then(Measured::standard_error);
+        self.released.last_error = rows.iter().find_map(Measured::standard_error);
         for (index, (row, curve)) in rows.iter().zip(&mut self.curves).enumerate() {
             let Some((value, lower, upper)) = row.drawn() else { continue };
             curve.push(Point {
