@@ -135,7 +135,9 @@ fn releases_and_pictures_show_no_count_and_no_key() {
     let rates = "--group-by region --groups per.csv --per size --output rates.csv";
     planted.succeeds(&format!("count timed.csv {timed} --value amount --clamp 0,1000000000 {rates}"));
     // Bins, and what is read from them.
-    for extra in ["--quantiles 0.5 --plot quantiles.svg --output quantiles.csv", "--cumulative --output sums.parquet"] {
+    for extra in
+        ["--quantiles 0.5 --plot quantiles.svg --output quantiles.csv", "--cumulative --output sums.parquet"]
+    {
         planted.succeeds(&format!("count timed.csv {timed} --histogram amount --bins 0,900000000 {extra}"));
     }
     planted.fails(&format!("count timed.csv {timed} --histogram region --bins 0,5 --quantiles 0.5"));

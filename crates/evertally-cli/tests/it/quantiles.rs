@@ -51,7 +51,8 @@ fn quantiles_are_in_their_bins_at_every_step() {
             (0, [(4.0, "0", "10"), (20.0, "10", "30"), (39.6, "30", "40")]),
             (3, [(8.0, "0", "10"), (40.0, "30", "50"), (49.8, "40", "50")]),
         ] {
-            for ([estimate, lower, upper], (value, low, high)) in of_step(&ran, step, 3).iter().zip(expected) {
+            for ([estimate, lower, upper], (value, low, high)) in of_step(&ran, step, 3).iter().zip(expected)
+            {
                 let estimate: f64 = estimate.parse().unwrap();
                 assert!((estimate - value).abs() < 0.6, "{ranges}: {estimate} {value}");
                 // A median at an edge is in either of two bins.
@@ -78,7 +79,8 @@ fn cumulative_counts_are_consistent_and_near_the_truth() {
 #[test]
 fn open_ends_are_empty_in_every_format() {
     let place = place();
-    let line = format!("count in.csv {TIMED} --histogram amount --bins 20,39.5 --quantiles 0.1,0.9 --cumulative");
+    let line =
+        format!("count in.csv {TIMED} --histogram amount --bins 20,39.5 --quantiles 0.1,0.9 --cumulative");
     let csv = place.run(&line).ok().stdout;
     let first = of_step(&csv, 0, 6);
     assert_eq!(first[0], ["", "", "20"], "the first bin has no lower end");
@@ -158,7 +160,8 @@ fn the_header_states_the_strategy_and_its_price() {
         header(&ran, "quantiles"),
         "0.5, interpolated within a bin; intervals from edge to edge, and an empty end has no bound"
     );
-    let plain = place.run(&format!("count in.csv {TIMED} {HISTOGRAM} --cumulative --ranges none")).ok().stdout;
+    let plain =
+        place.run(&format!("count in.csv {TIMED} {HISTOGRAM} --cumulative --ranges none")).ok().stdout;
     assert_eq!(header(&plain, "ranges"), "none: 8 bins count alone");
     assert_eq!(header(&plain, "contribution"), "1");
     let error = |csv: &str| header(csv, "rmse_of_cumulative_counts").parse::<f64>().unwrap();
@@ -229,7 +232,10 @@ fn quantiles_that_make_no_sense_are_refused_before_anything_is_read() {
         ("--quantiles 0.5", &["--quantiles", "--histogram"][..]),
         ("--cumulative", &["--cumulative", "--histogram"]),
         ("--histogram amount --quantiles 0.5", &["--bins"]),
-        (&format!("{HISTOGRAM} --ranges 2"), &["--ranges cannot be used without --quantiles or --cumulative"]),
+        (
+            &format!("{HISTOGRAM} --ranges 2"),
+            &["--ranges cannot be used without --quantiles or --cumulative"],
+        ),
         (&format!("{HISTOGRAM} --quantiles 0"), &["--quantiles: expected numbers between 0 and 1", "\"0\""]),
         (&format!("{HISTOGRAM} --quantiles 1"), &["--quantiles: expected numbers between 0 and 1"]),
         (&format!("{HISTOGRAM} --quantiles 50"), &["--quantiles: expected numbers between 0 and 1"]),
@@ -240,7 +246,10 @@ fn quantiles_that_make_no_sense_are_refused_before_anything_is_read() {
         (&format!("{HISTOGRAM} --quantiles 0.5,0.5"), &["--quantiles: expected numbers in ascending order"]),
         (&format!("{HISTOGRAM} --quantiles 0.5 --ranges 1"), &["--ranges: expected auto, none, or a number"]),
         (&format!("{HISTOGRAM} --quantiles 0.5 --ranges many"), &["--ranges: expected auto"]),
-        ("--histogram amount --bins 0..1:1000000 --quantiles 0.5", &["--bins: expected at most 100000 edges"]),
+        (
+            "--histogram amount --bins 0..1:1000000 --quantiles 0.5",
+            &["--bins: expected at most 100000 edges"],
+        ),
         ("--histogram amount --bins 0..1 --quantiles 0.5", &["--bins: expected LO..HI:N"]),
         (&format!("{HISTOGRAM} --quantiles 0.5 --round"), &["--round cannot be used with --quantiles"]),
         (&format!("{HISTOGRAM} --cumulative --monotone"), &["--monotone cannot be used with --cumulative"]),
@@ -271,7 +280,8 @@ fn quantiles_that_make_no_sense_are_refused_before_anything_is_read() {
 #[test]
 fn one_edge_is_enough() {
     let place = place();
-    let ran = place.run(&format!("count in.csv {TIMED} --histogram amount --bins 30 --quantiles 0.5,0.9")).ok();
+    let ran =
+        place.run(&format!("count in.csv {TIMED} --histogram amount --bins 30 --quantiles 0.5,0.9")).ok();
     let first = of_step(&ran.stdout, 0, 2);
     assert_eq!(first, [["", "", "30"], ["", "30", ""]]);
 }
@@ -280,8 +290,12 @@ fn one_edge_is_enough() {
 #[test]
 fn quantiles_are_drawn() {
     let place = place();
-    for (number, options) in ["--quantiles 0.5,0.9", "--quantiles 0.1 --cumulative", "--cumulative"].iter().enumerate() {
-        let line = format!("count in.csv {TIMED} {HISTOGRAM} {options} --plot {number}.svg --plot-truth-not-private");
+    for (number, options) in
+        ["--quantiles 0.5,0.9", "--quantiles 0.1 --cumulative", "--cumulative"].iter().enumerate()
+    {
+        let line = format!(
+            "count in.csv {TIMED} {HISTOGRAM} {options} --plot {number}.svg --plot-truth-not-private"
+        );
         assert_eq!(place.run(&line).code, Some(0));
         let picture = String::from_utf8(place.read(&format!("{number}.svg"))).unwrap();
         assert!(!picture.contains("NaN") && !picture.contains("inf\"") && picture.contains("NOT PRIVATE"));

@@ -50,7 +50,7 @@ impl Ranges {
         let top = self.levels() - 1;
         let Some(bin) = edge.checked_sub(1) else {
             total.off_path(self, self.starts[top]..self.starts[top + 1], -q);
-            return total.norms();
+            return total.norms(self);
         };
         // Upwards: the lane on the path and its κ, level by level.
         let mut path = vec![(bin, 1.0)];
@@ -75,7 +75,7 @@ impl Ranges {
                 t = kappa - factor * (1.0 - node.gain);
             }
         }
-        total.norms()
+        total.norms(self)
     }
 
     /// The mean squared error of all cumulative counts C_1, …, C_m, in units of the squared error of the
@@ -131,9 +131,9 @@ impl Total {
         self.sum += factor.abs() * (end.1 - first.1);
     }
 
-    /// Enlarged by more than the roundings of these sums, so that no margin is too narrow.
-    fn norms(self) -> Norms {
-        const ROUNDINGS: f64 = 1.0 + 1e-9;
-        Norms { euclidean: self.squares.max(0.0).sqrt() * ROUNDINGS, sum: self.sum * ROUNDINGS }
+    /// Enlarged by more than the roundings of the sums over all lanes, so that no margin is too narrow.
+    fn norms(self, ranges: &Ranges) -> Norms {
+        let enlarged = 1.0 + 32.0 * f64::EPSILON * (1 + ranges.lanes()) as f64;
+        Norms { euclidean: self.squares.max(0.0).sqrt() * enlarged, sum: self.sum * enlarged }
     }
 }

@@ -503,13 +503,16 @@ fn title(task: &Task<'_>) -> String {
         (None, None) => "total",
     };
     let is_distinct = task.args.distinct.column.is_some();
-    let of = match (task.value_column(), Path::new(&task.source).file_stem().and_then(|stem| stem.to_str())) {
+    let is_quantiles = task.args.histogram.quantiles.is_some();
+    let measured = task.args.key_column().filter(|_| is_quantiles).or(task.value_column());
+    let of = match (measured, Path::new(&task.source).file_stem().and_then(|stem| stem.to_str())) {
         (Some(value), Some(source)) => format!(" of {value} in {source}"),
         (None, Some(source)) if is_distinct => format!(" in {source}"),
         (None, Some(source)) => format!(" of {source}"),
         (_, None) => String::new(),
     };
-    let by = task.args.key_column().map(|key| format!(" by {key}")).unwrap_or_default();
+    let key = task.args.key_column().filter(|_| !is_quantiles);
+    let by = key.map(|key| format!(" by {key}")).unwrap_or_default();
     let per = task.rates.as_ref().map(|rates| format!(", per {} {}", grouped(rates.unit, 6), rates.column));
     format!("Private {over} {what}{of}{by}{}", per.unwrap_or_default())
 }

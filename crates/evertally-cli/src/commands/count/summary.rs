@@ -29,9 +29,14 @@ pub(super) struct Released {
 pub(super) fn summary(task: &Task<'_>, released: &Released) -> String {
     let what = if task.bins.is_some() { "bins" } else { "values" };
     let groups = match (task.group_names(), task.args.key_column()) {
-        (Some(_), Some(column)) if task.args.histogram.quantiles.is_some() => {
+        (Some(_), Some(column)) if task.cumulated.is_some() => {
             let rows = task.row_names().map_or(0, |rows| rows.len());
-            format!(" × {} quantiles and counts of {column}", grouped(rows as f64, 0))
+            let what = match (task.args.histogram.quantiles.is_some(), task.args.histogram.cumulative) {
+                (true, true) => "quantiles and counts",
+                (true, false) => "quantiles",
+                (false, _) => "counts below edges",
+            };
+            format!(" × {} {what} of {column}", grouped(rows as f64, 0))
         }
         (Some(names), Some(column)) => format!(" × {} {what} of {column}", grouped(names.len() as f64, 0)),
         _ => String::new(),
