@@ -244,7 +244,7 @@ fn quantiles_that_make_no_sense_are_refused_before_anything_is_read() {
         (&format!("{HISTOGRAM} --quantiles 0.5,half"), &["--quantiles: expected numbers", "half"]),
         (&format!("{HISTOGRAM} --quantiles 0.9,0.5"), &["--quantiles: expected numbers in ascending order"]),
         (&format!("{HISTOGRAM} --quantiles 0.5,0.5"), &["--quantiles: expected numbers in ascending order"]),
-        (&format!("{HISTOGRAM} --quantiles 0.5 --ranges 1"), &["--ranges: expected auto, none, or a number"]),
+        (&format!("{HISTOGRAM} --quantiles 0.5 --ranges 1"), &["--ranges: expected auto, none, or how many"]),
         (&format!("{HISTOGRAM} --quantiles 0.5 --ranges many"), &["--ranges: expected auto"]),
         (
             "--histogram amount --bins 0..1:1000000 --quantiles 0.5",

@@ -15,9 +15,16 @@ use crate::mechanism::Cumulated;
 use crate::output::Header;
 use evertally::ranges::{Distribution, Ranges};
 use evertally_stream::Clamp;
+use std::ops::RangeInclusive;
 
 /// More quantiles than a table should have at every step.
 const MAX_QUANTILES: usize = 1000;
+
+/// The most quantiles times bins, whose errors are held in memory.
+const MAX_ERRORS: usize = 10_000_000;
+
+/// How many ranges may make the next.
+const BRANCHINGS: RangeInclusive<usize> = 2..=1000;
 
 /// What is released of the bins, if it is not their totals.
 pub(super) fn declared(
@@ -34,6 +41,10 @@ pub(super) fn declared(
     let Some(bins) = bins else { return Ok(None) };
     check(args, values)?;
     let parts = given.quantiles.as_deref().map(parse).transpose()?.unwrap_or_default();
+    if parts.len().saturating_mul(bins.edges.len()) > MAX_ERRORS {
+        let most = MAX_ERRORS / bins.edges.len();
+        return Err(CliError::bad(format!("--quantiles: expected at most {most} with this many --bins")));
+    }
     let ranges = ranges(given.ranges.as_deref(), bins.edges.len() + 1, is_pure, comes_and_goes)?;
     let distribution = Distribution::new(ranges, bins.edges.clone(), parts)
         .map_err(|error| CliError::bad(format!("--quantiles: {error}")))?;
@@ -111,8 +122,8 @@ fn ranges(text: Option<&str>, bins: usize, is_pure: bool, comes_and_goes: bool) 
         None | Some("auto") => None,
         Some("none") => return Ok(Ranges::plain(bins)?),
         Some(number) => {
-            let branching = number.parse().ok().filter(|branching| *branching >= 2);
-            let expected = "auto, none, or a number of ranges in the next, from 2";
+            let branching = number.parse().ok().filter(|number| BRANCHINGS.contains(number));
+            let expected = "auto, none, or how many ranges make the next, from 2 to 1000";
             Some(branching.ok_or_else(|| {
                 CliError::bad(format!("--ranges: expected {expected}, got {}", shown(number)))
             })?)
