@@ -1,6 +1,7 @@
 //! The only module that calls the mathematics: it turns a spec into a plan, and closed steps into
 //! estimates.
 
+mod cumulated;
 mod finding;
 mod intervals;
 mod noise;
@@ -9,6 +10,7 @@ mod readout;
 mod saved;
 mod unbounded;
 
+pub(crate) use cumulated::Cumulated;
 pub(crate) use finding::Finding;
 pub(crate) use intervals::Intervals;
 pub(crate) use noise::noise_plan;
@@ -35,12 +37,13 @@ pub(crate) struct Prepared {
     pub(crate) plan: Plan,
     post_processing: PostProcess,
     mean: Option<BoundedMean>,
+    cumulated: Option<Cumulated>,
     intervals: Intervals,
 }
 
 impl Prepared {
     pub(crate) fn new(spec: &PlanSpec, post_processing: PostProcess, intervals: Intervals) -> Result<Self> {
-        Ok(Self { plan: plan(spec)?, post_processing, mean: None, intervals })
+        Ok(Self { plan: plan(spec)?, post_processing, mean: None, cumulated: None, intervals })
     }
 
     /// The same for means of values in a range, each from two totals.
@@ -48,11 +51,24 @@ impl Prepared {
         Self { mean, ..self }
     }
 
-    /// The root mean squared error over all steps, of totals or of the counts behind means. There is none
-    /// without a known end: a mean over a cap that is never reached would say nothing.
+    /// The same for quantiles and cumulative counts, of which the lanes are ranges of bins.
+    pub(crate) fn cumulating(self, cumulated: Option<Cumulated>) -> Self {
+        Self { cumulated, ..self }
+    }
+
+    /// The error of what is released, as a multiple of that of a total.
+    fn per_total(&self) -> f64 {
+        match (&self.mean, &self.cumulated) {
+            (Some(mean), _) => mean.count_error(),
+            (None, Some(cumulated)) => cumulated.distribution().ranges().count_error(),
+            (None, None) => 1.0,
+        }
+    }
+
+    /// The root mean squared error over all steps, of totals, of the counts behind means, or of cumulative
+    /// counts. There is none without a known end: a mean over a cap that is never reached would say nothing.
     pub(crate) fn rmse(&self) -> Option<f64> {
-        let per_total = self.mean.map_or(1.0, |mean| mean.count_error());
-        (!self.plan.is_unbounded()).then(|| per_total * self.plan.accuracy().rmse)
+        (!self.plan.is_unbounded()).then(|| self.per_total() * self.plan.accuracy().rmse)
     }
 
     /// Adds the facts of the plan to a header.
@@ -70,12 +86,18 @@ impl Prepared {
         if let Some(grid) = plan.grid() {
             header.record("grid", grid);
         }
-        let (rmse, of_periods, per_total) = match &self.mean {
-            None => ("rmse", "rmse_of_periods", 1.0),
-            Some(mean) => ("rmse_of_count", "rmse_of_count_of_periods", mean.count_error()),
+        let (rmse, of_periods) = match (&self.mean, &self.cumulated) {
+            (None, None) => ("rmse", "rmse_of_periods"),
+            (None, Some(_)) => ("rmse_of_cumulative_counts", "rmse_of_cumulative_counts_of_periods"),
+            (Some(_), _) => ("rmse_of_count", "rmse_of_count_of_periods"),
         };
+        let per_total = self.per_total();
         if let Some(error) = self.rmse() {
             header.record(rmse, error);
+        }
+        let optimality = self.cumulated.as_ref().and_then(|cumulated| cumulated.optimality(plan));
+        if let Some(optimality) = optimality {
+            header.record("optimality", optimality);
         }
         if let Some(report) = &plan.accuracy().report {
             let errors: Vec<f64> = report.periods.iter().map(|error| per_total * error).collect();
@@ -94,9 +116,12 @@ impl Prepared {
             Shape::Keyed { .. } => KeyedCounter::with_progress(plan, key, progress).map(AnyCounter::Keyed),
             _ => Counter::with_progress(plan, key, progress).map(AnyCounter::Single),
         })?;
-        let readout =
-            Readout { intervals: self.intervals, post: vec![self.post_processing; width], mean: self.mean };
+        let readout = self.readout(vec![self.post_processing.clone(); width]);
         Ok(Running { counter, periods: Periods::new(divisions, &readout), readout })
+    }
+
+    fn readout(&self, post: Vec<PostProcess>) -> Readout {
+        Readout { intervals: self.intervals, post, mean: self.mean, cumulated: self.cumulated.clone() }
     }
 }
 
@@ -116,7 +141,10 @@ pub(crate) struct Running {
 impl Running {
     /// Feeds the totals of the next step and releases one row per group, in order.
     pub(crate) fn step(&mut self, totals: &[Amount]) -> Result<Vec<Measured>> {
-        let amounts = Zeroizing::new(totals.iter().map(|total| total.grid_steps()).collect::<Vec<_>>());
+        let amounts = Zeroizing::new(match &self.readout.cumulated {
+            Some(cumulated) => cumulated.amounts(totals),
+            None => totals.iter().map(|total| total.grid_steps()).collect::<Vec<_>>(),
+        });
         let releases = match &mut self.counter {
             AnyCounter::Single(counter) => vec![counter.step_amount(amounts[0], Amount::GRID_EXPONENT)?],
             AnyCounter::Keyed(counter) => counter.step_amounts(&amounts, Amount::GRID_EXPONENT)?,

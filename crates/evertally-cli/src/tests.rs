@@ -112,7 +112,7 @@ fn help_shows_each_command_in_one_group_and_no_older_spelling() {
     for name in ["count", "plan", "serve", "audit", "budget", "learn", "predict", "demo"] {
         assert!(counting.contains(&format!("\n  {name} ")), "{name}: {help}");
     }
-    for name in ["gamma", "bounds", "answer", "parity", "noise", "paper"] {
+    for name in ["gamma", "bounds", "answer", "parity", "noise", "paper", "ranges"] {
         assert!(!counting.contains(&format!("\n  {name} ")), "{name}: {help}");
         assert!(research.contains(&format!("\n  research {name} ")), "{name}: {help}");
     }

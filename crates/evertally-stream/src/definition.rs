@@ -38,6 +38,9 @@ const STAYS: u8 = 14;
 /// The field of the edges of bins.
 const BINS: u8 = 15;
 
+/// The field of ranges of bins.
+const RANGES: u8 = 16;
+
 /// The field of the filter. Smaller numbers are left for how events are bounded.
 const FILTER: u8 = 24;
 
@@ -155,6 +158,9 @@ pub struct Definition<'a> {
     pub stays: Option<Stays<'a>>,
     /// The edges of the bins that are the keys, if the key of an event is a number.
     pub bins: Option<&'a [f64]>,
+    /// The branching of ranges of bins and the weights of their levels, if an event counts in a range of every
+    /// level (`evertally::ranges`).
+    pub ranges: Option<(u64, &'a [u64])>,
     /// Which rows count, in a form that says the same in one way only; `None` if all do.
     pub filter: Option<&'a str>,
 }
@@ -233,6 +239,10 @@ impl Definition<'_> {
         }
         if let Some(edges) = self.bins {
             fields.put(BINS, edges.iter().fold(Value::new(), |value, edge| value.real(*edge)));
+        }
+        if let Some((branching, weights)) = self.ranges {
+            let value = Value::new().integer(branching);
+            fields.put(RANGES, weights.iter().fold(value, |value, weight| value.integer(*weight)));
         }
         if let Some(filter) = self.filter {
             fields.put(FILTER, Value::new().text(filter));
@@ -384,6 +394,9 @@ mod tests {
             Definition { bins: Some(&[]), ..timed },
             Definition { bins: Some(&[1.0]), ..timed },
             Definition { bins: Some(&[1.0, 2.0]), ..timed },
+            Definition { bins: Some(&[1.0]), ranges: Some((2, &[1, 1])), ..timed },
+            Definition { bins: Some(&[1.0]), ranges: Some((2, &[2, 1])), ..timed },
+            Definition { bins: Some(&[1.0]), ranges: Some((3, &[1, 1])), ..timed },
             Definition { filter: Some(""), ..timed },
             Definition { filter: Some("\"n\" > 1"), ..timed },
             Definition { filter: Some("\"n\" > 2"), ..timed },

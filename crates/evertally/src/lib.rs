@@ -48,6 +48,7 @@ mod objective;
 mod plan;
 pub mod post;
 pub mod privacy;
+pub mod ranges;
 mod release;
 mod report;
 pub mod research;

@@ -114,8 +114,14 @@ impl Spread {
     #[must_use]
     pub fn margin_of_sum(&self, factors: &[f64], quantile: f64) -> f64 {
         let sum: f64 = factors.iter().map(|factor| factor.abs()).sum();
+        let euclidean = factors.iter().map(|factor| factor * factor).sum::<f64>().sqrt();
+        self.margin_of_norms(euclidean, sum, quantile)
+    }
+
+    /// The same for factors whose ℓ2 norm and ℓ1 norm are known.
+    pub(crate) fn margin_of_norms(&self, euclidean: f64, sum: f64, quantile: f64) -> f64 {
         let norm = match self.tail {
-            Tail::Gaussian => factors.iter().map(|factor| factor * factor).sum::<f64>().sqrt(),
+            Tail::Gaussian => euclidean,
             Tail::LaplaceSum { .. } => sum,
         };
         quantile * self.noise_deviation() * norm * DISCRETE + self.rounding.reach() * sum

@@ -16,6 +16,7 @@ pub(crate) mod paper;
 pub(crate) mod parity;
 pub(crate) mod plan;
 mod planning;
+pub(crate) mod ranges;
 mod report;
 pub(crate) mod research;
 #[cfg_attr(not(feature = "service"), path = "no_service.rs")]

@@ -1,6 +1,6 @@
 //! `evertally research`: the commands for people who study mechanisms rather than count with them.
 
-use super::{answer, bounds, gamma, noise, paper, parity};
+use super::{answer, bounds, gamma, noise, paper, parity, ranges};
 use crate::error::Result;
 use clap::Subcommand;
 
@@ -12,6 +12,7 @@ pub(crate) enum Research {
     Parity(Box<parity::ParityArgs>),
     Noise(Box<noise::NoiseArgs>),
     Paper(paper::PaperArgs),
+    Ranges(ranges::RangesArgs),
 }
 
 impl Research {
@@ -23,6 +24,7 @@ impl Research {
             Self::Parity(args) => parity::run(args),
             Self::Noise(args) => noise::run(args),
             Self::Paper(args) => paper::run(args),
+            Self::Ranges(args) => ranges::run(args),
         }
     }
 }

@@ -45,7 +45,8 @@ impl Intervals {
         self.quantile(plan, spread, INTERVALS_PER_TOTAL_OF_A_MEAN)
     }
 
-    fn quantile(self, plan: &Plan, spread: &Spread, intervals_per_total: f64) -> f64 {
+    /// The quantile of intervals of which a step has this many for each of its totals.
+    pub(super) fn quantile(self, plan: &Plan, spread: &Spread, intervals_per_total: f64) -> f64 {
         if !self.simultaneous {
             return spread.tail.quantile(LEVEL);
         }

@@ -3,7 +3,7 @@
 //! **Guarantee.** Everything here is computed from releases and public choices, so it costs no budget.
 //! All releases of a step have the same error, so margins and quantiles are computed once.
 
-use super::Intervals;
+use super::{Cumulated, Intervals};
 use crate::output::{Estimate, MeanEstimate, Measured};
 use evertally::post::{BoundedMean, Combined, PostProcess};
 use evertally::{Plan, Release};
@@ -16,12 +16,18 @@ pub(super) struct Readout {
     pub(super) post: Vec<PostProcess>,
     /// Every two releases give the mean of values in this range.
     pub(super) mean: Option<BoundedMean>,
+    /// The releases are those of ranges of bins, and give quantiles and cumulative counts.
+    pub(super) cumulated: Option<Cumulated>,
 }
 
 impl Readout {
     /// The numbers of the rows that these releases give, in order.
     pub(super) fn read(&mut self, plan: &Plan, releases: &[Release]) -> Vec<Measured> {
         let Some(first) = releases.first() else { return Vec::new() };
+        if let Some(cumulated) = &self.cumulated {
+            let quantile = self.intervals.quantile(plan, &first.spread(), cumulated.intervals_per_lane());
+            return cumulated.read(releases, quantile);
+        }
         match self.mean {
             None => {
                 let margin = self.intervals.margin(plan, &first.spread());

@@ -15,7 +15,6 @@
 //!
 //! Numbers have 8 bytes, little-endian.
 
-use super::readout::Readout;
 use super::{AnyCounter, Periods, Prepared, Running};
 use crate::error::Result;
 use evertally::internals::saved_form::{self, Reader, cut_short};
@@ -78,7 +77,7 @@ impl Prepared {
             before.push(if is_there { Some((reader.word()?, reader.reals(width as u64)?)) } else { None });
         }
         reader.end()?;
-        let readout = Readout { intervals: self.intervals, post, mean: self.mean };
+        let readout = self.readout(post);
         let mut periods = Periods::new(divisions, &readout);
         periods.go_on(plan, before)?;
         Ok(Running { counter, periods, readout })

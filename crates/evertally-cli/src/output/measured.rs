@@ -1,4 +1,4 @@
-//! What a row of a table measures: a total, a total with its rate, or a mean.
+//! What a row of a table measures: a total, a total with its rate, a mean, or a quantile.
 
 use super::Estimate;
 use serde::{Serialize, Serializer};
@@ -10,6 +10,7 @@ pub(crate) enum Measures {
     /// Totals, and the same per unit of a denominator.
     Rates,
     Means,
+    Quantiles,
 }
 
 /// The numbers of a row.
@@ -19,6 +20,7 @@ pub(crate) enum Measured {
     /// The rate is missing for a group without a denominator.
     Rate(Estimate, Option<Estimate>),
     Mean(MeanEstimate),
+    Quantile(QuantileEstimate),
 }
 
 /// A mean with its 95 % interval, and the count and the sum that it follows from.
@@ -32,11 +34,27 @@ pub(crate) struct MeanEstimate {
     pub(crate) sum: Estimate,
 }
 
+/// A quantile with its 95 % interval, or a cumulative count beside quantiles.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct QuantileEstimate {
+    /// `None` in a bin without an end, and if the number of events cannot be told from zero.
+    pub(crate) value: Option<f64>,
+    /// Of counts only.
+    pub(crate) standard_error: Option<f64>,
+    /// `None` if the interval has no lower end.
+    pub(crate) lower: Option<f64>,
+    /// `None` if the interval has no upper end.
+    pub(crate) upper: Option<f64>,
+}
+
 /// A column, and whether its cells may be empty.
 type Column = (&'static str, bool);
 
 const TOTAL: [Column; 4] =
     [("estimate", false), ("standard_error", false), ("lower", false), ("upper", false)];
+
+const QUANTILE: [Column; 4] =
+    [(TOTAL[0].0, true), (TOTAL[1].0, true), (TOTAL[2].0, true), (TOTAL[3].0, true)];
 
 const RATE: [Column; 8] = [
     TOTAL[0],
@@ -70,6 +88,7 @@ impl Measures {
             Self::Totals => &TOTAL,
             Self::Rates => &RATE,
             Self::Means => &MEAN,
+            Self::Quantiles => &QUANTILE,
         }
     }
 }
@@ -80,6 +99,7 @@ impl Measured {
             Self::Total(_) => Measures::Totals,
             Self::Rate(..) => Measures::Rates,
             Self::Mean(_) => Measures::Means,
+            Self::Quantile(_) => Measures::Quantiles,
         }
     }
 
@@ -91,22 +111,31 @@ impl Measured {
             Self::Mean(MeanEstimate { value, lower, upper, count, sum }) => {
                 (Some(value), Some([Some(lower), Some(upper)]), [Some(Some(count)), Some(Some(sum))])
             }
+            Self::Quantile(_) => (None, None, [None, None]),
+        };
+        let quantile = match *self {
+            Self::Quantile(QuantileEstimate { value, standard_error, lower, upper }) => {
+                Some([value, standard_error, lower, upper])
+            }
+            _ => None,
         };
         let estimates = estimates.into_iter().flatten();
         let numbers = estimates
             .flat_map(|estimate| estimate.map_or([None; 4], |estimate| estimate.numbers().map(Some)));
-        mean.into_iter().chain(ends.into_iter().flatten()).chain(numbers)
+        let others = mean.into_iter().chain(ends.into_iter().flatten()).chain(numbers);
+        others.chain(quantile.into_iter().flatten())
     }
 
-    /// The standard error of what was counted.
-    pub(crate) fn standard_error(&self) -> f64 {
+    /// The standard error of what was counted. A quantile counts nothing.
+    pub(crate) fn standard_error(&self) -> Option<f64> {
         match self {
-            Self::Total(total) | Self::Rate(total, _) => total.standard_error,
-            Self::Mean(mean) => mean.count.standard_error,
+            Self::Total(total) | Self::Rate(total, _) => Some(total.standard_error),
+            Self::Mean(mean) => Some(mean.count.standard_error),
+            Self::Quantile(quantile) => quantile.standard_error,
         }
     }
 
-    /// What a plot shows: the value, if there is one, and its interval.
+    /// What a plot shows: the value, if there is one, and its interval, which may have no end.
     pub(crate) fn drawn(&self) -> Option<(Option<f64>, f64, f64)> {
         match *self {
             Self::Total(shown) | Self::Rate(_, Some(shown)) => {
@@ -114,6 +143,9 @@ impl Measured {
             }
             Self::Rate(_, None) => None,
             Self::Mean(mean) => Some((mean.value, mean.lower, mean.upper)),
+            Self::Quantile(QuantileEstimate { value, lower, upper, .. }) => {
+                Some((value, lower.unwrap_or(f64::NEG_INFINITY), upper.unwrap_or(f64::INFINITY)))
+            }
         }
     }
 }
@@ -140,6 +172,12 @@ mod tests {
             Measured::Rate(total, None),
             Measured::Mean(mean),
             Measured::Mean(MeanEstimate { value: Some(7.0), ..mean }),
+            Measured::Quantile(QuantileEstimate {
+                value: Some(1.0),
+                standard_error: None,
+                lower: None,
+                upper: Some(2.0),
+            }),
         ];
         for measured in all {
             let numbers: Vec<_> = measured.numbers().collect();

@@ -19,7 +19,7 @@ pub(crate) use destination::{
 };
 pub(crate) use header::Header;
 pub(crate) use json_line::{JsonObject, json_line};
-pub(crate) use measured::{MeanEstimate, Measured, Measures};
+pub(crate) use measured::{MeanEstimate, Measured, Measures, QuantileEstimate};
 pub(crate) use npy::{npy_complex, npy_list, npy_matrix, npz};
 pub(crate) use npy_stream::{Element, NpyStream};
 

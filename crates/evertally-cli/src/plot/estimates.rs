@@ -145,11 +145,15 @@ impl EstimateChart {
         let has_values = points.iter().any(|point| point.value.is_some());
         let shown = points.iter().filter(|point| point.value.is_some() || !has_values);
         let ends = shown.flat_map(|point| {
-            [Some(point.lower), Some(point.upper), point.truth_not_private].into_iter().flatten()
+            [Some(point.lower), Some(point.upper), point.value, point.truth_not_private].into_iter().flatten()
         });
-        let ends = ends.chain((self.shows_zero || points.is_empty()).then_some(0.0));
-        let (lo, hi) =
-            ends.fold((f64::INFINITY, f64::NEG_INFINITY), |(lo, hi), end| (lo.min(end), hi.max(end)));
+        // An interval without an end reaches to the edge of the panel.
+        let ends = ends.filter(|end| end.is_finite());
+        let ends: Vec<f64> = ends.chain((self.shows_zero || points.is_empty()).then_some(0.0)).collect();
+        let ends = if ends.is_empty() { vec![0.0, 1.0] } else { ends };
+        let (lo, hi) = ends
+            .into_iter()
+            .fold((f64::INFINITY, f64::NEG_INFINITY), |(lo, hi), end| (lo.min(end), hi.max(end)));
         let room = 0.04 * (hi - lo);
         let bottom = if self.shows_zero && lo >= 0.0 { 0.0 } else { lo - room };
         (x_axis, (bottom, hi + room), Axis::linear(bottom, hi + room, up))

@@ -134,6 +134,14 @@ fn releases_and_pictures_show_no_count_and_no_key() {
     planted.place.write("per.csv", "region,size\nnorth,100000\nsouth,100000\n");
     let rates = "--group-by region --groups per.csv --per size --output rates.csv";
     planted.succeeds(&format!("count timed.csv {timed} --value amount --clamp 0,1000000000 {rates}"));
+    // Bins, and what is read from them.
+    for extra in
+        ["--quantiles 0.5 --plot quantiles.svg --output quantiles.csv", "--cumulative --output sums.parquet"]
+    {
+        planted.succeeds(&format!("count timed.csv {timed} --histogram amount --bins 0,900000000 {extra}"));
+    }
+    planted.fails(&format!("count timed.csv {timed} --histogram region --bins 0,5 --quantiles 0.5"));
+    planted.succeeds("research ranges --bins 4");
     // Rows that are chosen, and rows that cannot be read.
     planted.succeeds(&format!("count timed.csv {timed} --where amount>1"));
     planted.succeeds(&format!("count timed.csv {timed} --value region --clamp 0,9 --skip-bad-rows"));

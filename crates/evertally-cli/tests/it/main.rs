@@ -40,6 +40,7 @@ mod parity;
 mod plan;
 mod predict;
 mod presence;
+mod quantiles;
 mod rates;
 mod reports;
 mod serve;

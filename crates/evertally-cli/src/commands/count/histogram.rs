@@ -4,17 +4,17 @@
 //! e_k on. A bin is a group, so everything that holds for groups holds for bins. An event without a value is
 //! in `other`. A cell that is neither empty nor a finite number is an error.
 //!
+//! With `--quantiles` or `--cumulative`, [`super::quantiles`] says what is released instead of totals of bins.
+//!
 //! **Guarantee.** An event is in one bin, and a person whose first event of a step counts is in one bin of
 //! the step: bins add no noise to each other. Edges are compared as doubles and are part of the noise's
 //! name, with every bit.
 
+use super::edges;
 use super::groups::{Groups, key_set};
 use super::options::CountArgs;
-use crate::error::{CliError, Result, shown};
+use crate::error::Result;
 use clap::Args;
-
-/// More bins than anybody can look at.
-const MAX_EDGES: usize = 100_000;
 
 #[derive(Debug, Args)]
 #[command(next_help_heading = "What counts")]
@@ -31,7 +31,8 @@ pub(crate) struct HistogramArgs {
         conflicts_with = "group_by"
     )]
     pub(super) column: Option<String>,
-    /// The edges of the bins, in ascending order and separated by commas, such as 0,10,20,50
+    /// The edges of the bins, in ascending order and separated by commas, such as 0,10,20,50, or LO..HI:N
+    /// for N equal bins from LO to HI, or LO..HI:Nlog for N bins whose ends grow by one factor
     ///
     /// A bin reaches from its lower edge to below its upper one. What is below the first edge and from
     /// the last one on has a bin of its own. Choose edges from what you know in general, not from the
@@ -39,11 +40,27 @@ pub(crate) struct HistogramArgs {
     #[arg(
         id = "edges",
         long = "bins",
-        value_name = "E,E,…",
+        value_name = "E,E,…|LO..HI:N",
         requires = "column_of_bins",
         allow_hyphen_values = true
     )]
     pub(super) edges: Option<String>,
+    /// Release quantiles of the column, such as 0.25,0.5,0.9, instead of the totals of its bins
+    ///
+    /// A quantile is interpolated within its bin. Its interval is made of whole bins, and an empty end has
+    /// no bound. With few events it is wide. More bins cost little: an event then counts in its bin and in
+    /// ranges of bins, and all counts together give the least error (--ranges).
+    #[arg(id = "parts", long = "quantiles", value_name = "Q,Q,…", requires = "column_of_bins")]
+    pub(super) quantiles: Option<String>,
+    /// Release how many events are below each edge, and how many there are, instead of the totals of bins
+    #[arg(long, requires = "column_of_bins")]
+    pub(super) cumulative: bool,
+    /// With --quantiles or --cumulative: what is counted beside the bins. auto chooses what has the least
+    /// error, none counts bins alone, and a number B counts ranges of B, B², … bins as well [default: auto]
+    ///
+    /// The choice is part of the noise. It depends on the number of bins only.
+    #[arg(long, value_name = "auto|none|B")]
+    pub(super) ranges: Option<String>,
 }
 
 /// The declared bins.
@@ -54,21 +71,7 @@ pub(super) struct Bins {
 impl Bins {
     pub(super) fn declared(args: &CountArgs) -> Result<Option<Self>> {
         let (Some(_), Some(text)) = (&args.histogram.column, &args.histogram.edges) else { return Ok(None) };
-        let number = |part: &str| part.trim().parse::<f64>().ok().filter(|edge| edge.is_finite());
-        let edges: Option<Vec<f64>> = text.split(',').map(number).collect();
-        let edges = edges.ok_or_else(|| {
-            CliError::bad(format!("--bins: expected finite numbers such as 0,10,20,50, got {}", shown(text)))
-        })?;
-        if !edges.is_sorted_by(|edge, next| edge < next) {
-            return Err(CliError::bad(format!(
-                "--bins: expected edges in ascending order, each once, got {}",
-                shown(text)
-            )));
-        }
-        if edges.len() > MAX_EDGES {
-            let got = edges.len();
-            return Err(CliError::bad(format!("--bins: expected at most {MAX_EDGES} edges, got {got}")));
-        }
+        let edges = edges::parse(text)?;
         Ok(Some(Self { edges }))
     }
 

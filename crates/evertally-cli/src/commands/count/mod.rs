@@ -8,6 +8,7 @@
 
 mod discover;
 mod distinct;
+mod edges;
 mod events;
 mod feed;
 mod filter;
@@ -18,6 +19,7 @@ mod inputs;
 mod live;
 mod needs;
 mod options;
+mod quantiles;
 mod release;
 mod schedule;
 mod state;
@@ -82,9 +84,10 @@ pub(crate) fn run(args: &CountArgs) -> Result<()> {
         return discover::run(&task, key, format, &inputs);
     }
     // Bad parameters are refused before anything is read, unless they depend on what is read.
-    let prepare = |horizon| {
+    let prepare = |horizon| -> Result<Prepared> {
         let (spec, post) = (task.spec_for(horizon), task.post_processing.clone());
-        Prepared::new(&spec, post, task.intervals()).map(|prepared| prepared.of_means(task.mean))
+        let prepared = Prepared::new(&spec, post, task.intervals())?;
+        Ok(prepared.of_means(task.mean).cumulating(task.cumulated.clone()))
     };
     let planned = task.horizon().map(prepare).transpose()?;
     manners::advise(task.spec.budget.budget()?, None);

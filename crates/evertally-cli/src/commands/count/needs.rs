@@ -11,10 +11,19 @@ use crate::error::{CliError, Result};
 pub(super) fn check(args: &CountArgs) -> Result<()> {
     let has_distinct = args.distinct.column.is_some();
     let has_groups = args.groups.is_some();
+    let (histogram, quantiles) = (args.histogram.column.is_some(), args.histogram.quantiles.is_some());
     let needs = [
         (args.distinct.operation.is_some(), "--operation", has_distinct, "--distinct COLUMN"),
         (args.distinct.max_flips.is_some(), "--max-flips", has_distinct, "--distinct COLUMN"),
-        (args.histogram.edges.is_some(), "--bins", args.histogram.column.is_some(), "--histogram COLUMN"),
+        (args.histogram.edges.is_some(), "--bins", histogram, "--histogram COLUMN"),
+        (quantiles, "--quantiles", histogram, "--histogram COLUMN"),
+        (args.histogram.cumulative, "--cumulative", histogram, "--histogram COLUMN"),
+        (
+            args.histogram.ranges.is_some(),
+            "--ranges",
+            quantiles || args.histogram.cumulative,
+            "--quantiles or --cumulative",
+        ),
         (args.discover_delta.is_some(), "--discover-delta", args.discover, "--discover"),
         (args.discover_share.is_some(), "--discover-share", args.discover, "--discover"),
         (args.discover_floor.is_some(), "--discover-floor", args.discover, "--discover"),
@@ -26,7 +35,7 @@ pub(super) fn check(args: &CountArgs) -> Result<()> {
     {
         return Err(CliError::bad(format!("{option} cannot be used without {needed}")));
     }
-    if args.histogram.column.is_none() {
+    if !histogram {
         return Ok(());
     }
     let refused = [

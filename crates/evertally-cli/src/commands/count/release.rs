@@ -1,11 +1,11 @@
 //! Turns closed steps into estimates, writes them and keeps them for the plot.
 
-use super::distinct;
 use super::options::Unnamed;
 use super::schedule::Steps;
 use super::summary::Released;
 use super::task::Task;
 use super::truth::TruthNotPrivate;
+use super::{distinct, quantiles};
 use crate::budget_file::{BudgetReceipt, Charge};
 use crate::commands::shared::delta_in_words;
 use crate::error::{CliError, Result};
@@ -42,6 +42,8 @@ pub(super) struct Releaser<'a> {
     output: Output,
     curves: Vec<Thinned<Point>>,
     truth: Option<TruthNotPrivate>,
+    /// The names of the rows of a step, if there are several.
+    names: Option<Vec<String>>,
     released: Released,
 }
 
@@ -124,10 +126,11 @@ impl<'a> Releaser<'a> {
                 timed: task.buckets().is_some(),
                 keyed: task.keys.is_some(),
                 periods: task.reporting.is_some(),
-                measures: match (&task.mean, &task.rates) {
-                    (Some(_), _) => Measures::Means,
-                    (None, Some(_)) => Measures::Rates,
-                    (None, None) => Measures::Totals,
+                measures: match (&task.mean, &task.rates, &task.cumulated) {
+                    (Some(_), ..) => Measures::Means,
+                    (None, Some(_), _) => Measures::Rates,
+                    (None, None, Some(cumulated)) => cumulated.measures(),
+                    (None, None, None) => Measures::Totals,
                 },
             },
             path,
@@ -137,11 +140,14 @@ impl<'a> Releaser<'a> {
         let rmse = prepared.rmse();
         let wants_covariance = task.args.covariance.path()?.is_some();
         let covariance = wants_covariance.then(|| prepared.plan.covariance()).transpose()?;
-        let width = task.width();
+        let names = task.row_names();
+        let width = names.as_ref().map_or(1, Vec::len);
         let before = start.past.as_ref().map(|past| (past.steps, past.digest));
         let (key, watch) = start.key.watched_after(&prepared.plan.noise_name(), before)?;
         let watch = match prepared.plan.shape() {
-            PlanShape::Keyed { keys } => watch.for_keys(keys),
+            // What is digested are the totals of bins, and not those of their ranges.
+            PlanShape::Keyed { keys } if task.cumulated.is_none() => watch.for_keys(keys),
+            PlanShape::Keyed { .. } => watch.for_keys(task.group_names().unwrap_or_default()),
             _ => watch,
         };
         Ok(Self {
@@ -155,6 +161,7 @@ impl<'a> Releaser<'a> {
             output: Output::Waiting(Box::new(waiting)),
             curves: vec![Thinned::default(); width],
             truth: start.truth_not_private.then(|| TruthNotPrivate::new(task)),
+            names,
             released: Released {
                 steps: 0,
                 first: start.past.as_ref().map_or(0, |past| past.steps),
@@ -208,7 +215,7 @@ impl<'a> Releaser<'a> {
         let truths = self.truth.as_mut().map(|truth| truth.step(&closed.totals));
         let start = self.task.buckets().map(|buckets| buckets.start_of(closed.step));
         let shown = start.map(|start| self.task.show_time(start)).unwrap_or_default();
-        let names = self.task.group_names();
+        let names = self.names.as_deref();
         let sums = self.running.period_sums();
         let sums: Vec<_> =
             sums.into_iter().map(|sum| PeriodSum { rows: rated(self.task, sum.rows), ..sum }).collect();
@@ -216,7 +223,7 @@ impl<'a> Releaser<'a> {
             return Err(CliError::Failure("a step was released before its output was started".to_owned()));
         };
         self.released.steps += 1;
-        self.released.last_error = rows.first().map(Measured::standard_error);
+        self.released.last_error = rows.iter().find_map(Measured::standard_error);
         for (index, (row, curve)) in rows.iter().zip(&mut self.curves).enumerate() {
             let Some((value, lower, upper)) = row.drawn() else { continue };
             curve.push(Point {
@@ -302,7 +309,7 @@ impl<'a> Releaser<'a> {
             _ => None,
         };
         let task = self.task;
-        let names = task.group_names();
+        let names = self.names.as_deref();
         let panel = |(index, curve): (usize, &Thinned<Point>)| {
             (names.and_then(|names| names.get(index)).cloned(), curve.points())
         };
@@ -313,7 +320,7 @@ impl<'a> Releaser<'a> {
             title: title(task),
             subtitle: subtitle(task, &self.mechanism),
             times: task.buckets().map(|_| task.times.zone().cloned().unwrap_or(Zone::utc())),
-            shows_zero: task.mean.is_none(),
+            shows_zero: task.mean.is_none() && task.args.histogram.quantiles.is_none(),
             panels: self.curves.iter().enumerate().map(panel).filter(is_drawn).collect(),
         };
         Ok((table, chart, self.released))
@@ -420,6 +427,9 @@ pub(super) fn describe(task: &Task<'_>, horizon: u64, header: &mut Header) {
         let edges: Vec<String> = bins.edges.iter().map(f64::to_string).collect();
         header.record("bins", format!("edges {}, each in the bin above it", edges.join(",")));
     }
+    if let Some(cumulated) = &task.cumulated {
+        quantiles::describe(cumulated, header);
+    }
     if let Some(rates) = &task.rates {
         let (unit, column) = (rates.unit, &rates.column);
         header.record("per", format!("rates are totals times {unit}, divided by the {column} of their key"));
@@ -451,6 +461,10 @@ fn contribution_in_words(task: &Task<'_>) -> String {
     let magnitude = range.magnitude();
     match (task.clamp, task.budget().1) {
         _ if task.stays.is_some() => "1 and -1 in turn".to_owned(),
+        (_, delta) if task.spec.keys_per_step > 1 && task.cumulated.is_some() => {
+            let norm = if delta == 0.0 { "sums" } else { "norms" };
+            format!("{norm} over ranges of at most {magnitude}")
+        }
         (None, _) if task.share == Share::default() => "1".to_owned(),
         (_, 0.0) if task.share.max_keys() > 1 => format!("sums over groups of at most {magnitude} in total"),
         _ if task.share.max_keys() > 1 => format!("sums over groups of norm at most {magnitude}"),
@@ -485,16 +499,20 @@ fn title(task: &Task<'_>) -> String {
         (Some(_), _) => "mean",
         (None, Some(_)) if task.stays.is_some() => "number of present persons",
         (None, Some(_)) => "number of different persons",
+        (None, None) if task.args.histogram.quantiles.is_some() => "quantiles",
         (None, None) => "total",
     };
     let is_distinct = task.args.distinct.column.is_some();
-    let of = match (task.value_column(), Path::new(&task.source).file_stem().and_then(|stem| stem.to_str())) {
+    let is_quantiles = task.args.histogram.quantiles.is_some();
+    let measured = task.args.key_column().filter(|_| is_quantiles).or(task.value_column());
+    let of = match (measured, Path::new(&task.source).file_stem().and_then(|stem| stem.to_str())) {
         (Some(value), Some(source)) => format!(" of {value} in {source}"),
         (None, Some(source)) if is_distinct => format!(" in {source}"),
         (None, Some(source)) => format!(" of {source}"),
         (_, None) => String::new(),
     };
-    let by = task.args.key_column().map(|key| format!(" by {key}")).unwrap_or_default();
+    let key = task.args.key_column().filter(|_| !is_quantiles);
+    let by = key.map(|key| format!(" by {key}")).unwrap_or_default();
     let per = task.rates.as_ref().map(|rates| format!(", per {} {}", grouped(rates.unit, 6), rates.column));
     format!("Private {over} {what}{of}{by}{}", per.unwrap_or_default())
 }

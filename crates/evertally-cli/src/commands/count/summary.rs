@@ -29,13 +29,26 @@ pub(super) struct Released {
 pub(super) fn summary(task: &Task<'_>, released: &Released) -> String {
     let what = if task.bins.is_some() { "bins" } else { "values" };
     let groups = match (task.group_names(), task.args.key_column()) {
+        (Some(_), Some(column)) if task.cumulated.is_some() => {
+            let rows = task.row_names().map_or(0, |rows| rows.len());
+            let what = match (task.args.histogram.quantiles.is_some(), task.args.histogram.cumulative) {
+                (true, true) => "quantiles and counts",
+                (true, false) => "quantiles",
+                (false, _) => "counts below edges",
+            };
+            format!(" × {} {what} of {column}", grouped(rows as f64, 0))
+        }
         (Some(names), Some(column)) => format!(" × {} {what} of {column}", grouped(names.len() as f64, 0)),
         _ => String::new(),
     };
     let stream = if task.is_unbounded() { " of an unbounded stream" } else { "" };
     let (epsilon, delta) = task.budget();
     let budget = format!("ε = {epsilon} and δ = {} per {}", delta_in_words(delta), task.unit());
-    let of = if task.mean.is_some() { " of counts" } else { "" };
+    let of = match &task.cumulated {
+        _ if task.mean.is_some() => " of counts",
+        Some(_) => " of the counts below an edge",
+        None => "",
+    };
     let error = match (released.rmse, released.last_error) {
         (Some(rmse), _) => format!(", typical error{of} ± {}", error_in_words(rmse)),
         (None, Some(last)) => format!(", error{of} ± {} at the last step", error_in_words(last)),

@@ -5,12 +5,12 @@ use super::groups::{Groups, Per, Rates};
 use super::histogram::Bins;
 use super::options::{CountArgs, Unnamed};
 use super::schedule::{self, Steps};
-use super::{discover, distinct, needs};
+use super::{discover, distinct, needs, quantiles};
 use crate::budget_file::{EVENT, PERSON};
 use crate::commands::report::Reporting;
 use crate::commands::shared::{participation, plan_spec};
 use crate::error::{CliError, Result, shown};
-use crate::mechanism::Intervals;
+use crate::mechanism::{Cumulated, Intervals};
 use evertally::post::{BoundedMean, PostProcess};
 use evertally::{Contribution, Division, Horizon, Participation, PlanSpec, Shape, Workload};
 use evertally_stream::time::{self, TimeReader};
@@ -41,6 +41,8 @@ pub(super) struct Task<'a> {
     pub(super) keys: Option<KeySet>,
     /// The bins whose groups these are, if numbers are grouped.
     pub(super) bins: Option<Bins>,
+    /// What is released of the bins, if it is not their totals.
+    pub(super) cumulated: Option<Cumulated>,
     /// How totals become rates, if they do.
     pub(super) rates: Option<Rates>,
     /// The range of the values whose mean is released, if it is.
@@ -119,6 +121,9 @@ impl<'a> Task<'a> {
                 "--monotone needs a total that only grows: {option} must not reach below zero",
             )));
         }
+        let is_pure = spec.budget.delta == Some(0.0);
+        let values = share.sum().or(clamp);
+        let cumulated = quantiles::declared(args, bins.as_ref(), values, is_pure, stays.is_some())?;
         let mut task = Self {
             args,
             source: args.inputs.expand()?.name(),
@@ -130,6 +135,7 @@ impl<'a> Task<'a> {
             clamp,
             keys: groups.as_ref().map(|groups| groups.keys.clone()),
             bins,
+            cumulated,
             rates: groups.and_then(|groups| groups.rates),
             mean: clamp.filter(|_| args.mean.is_some()).map(range_of_mean).transpose()?,
             filter: args.inputs.filter()?,
@@ -155,6 +161,10 @@ impl<'a> Task<'a> {
         task.spec.keys_per_step = task.share.keys();
         if let Some(stays) = stays {
             distinct::shape(&mut task.spec, &stays)?;
+        }
+        if let Some(cumulated) = &task.cumulated {
+            task.spec.contribution = cumulated.contribution(task.spec.contribution)?;
+            task.spec.keys_per_step = cumulated.distribution().ranges().levels() as u64;
         }
         if let Some(keys) = task.names_of_totals() {
             task.spec.shape = Shape::Keyed { keys };
@@ -187,14 +197,21 @@ impl<'a> Task<'a> {
         self.keys.as_ref().map(KeySet::names)
     }
 
-    /// The number of rows of a step.
-    pub(super) fn width(&self) -> usize {
-        self.group_names().map_or(1, <[String]>::len)
+    /// The names of the rows of a step, unless there is only one.
+    pub(super) fn row_names(&self) -> Option<Vec<String>> {
+        let names = self.group_names()?;
+        Some(match (&self.cumulated, &self.bins) {
+            (Some(cumulated), Some(bins)) => cumulated.names(&bins.edges, names),
+            _ => names.to_vec(),
+        })
     }
 
     /// The names of the totals of a step, in order, unless there is only one. A mean has two of each
     /// group ([`Rules::is_mean`]).
     pub(super) fn names_of_totals(&self) -> Option<Vec<String>> {
+        if let (Some(cumulated), Some(names)) = (&self.cumulated, self.group_names()) {
+            return Some(cumulated.lanes(names));
+        }
         if self.mean.is_none() {
             return self.group_names().map(<[String]>::to_vec);
         }
@@ -332,6 +349,10 @@ impl<'a> Task<'a> {
             precedence: Precedence::Time,
             stays: self.stays,
             bins: self.bins.as_ref().map(|bins| &bins.edges[..]),
+            ranges: self.cumulated.as_ref().and_then(|cumulated| {
+                let ranges = cumulated.distribution().ranges();
+                (!ranges.is_plain()).then(|| (ranges.branching() as u64, ranges.weights()))
+            }),
             filter: self.filter.as_ref().map(Filter::canonical),
         }
     }

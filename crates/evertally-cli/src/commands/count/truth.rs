@@ -1,6 +1,7 @@
 //! The true curve, for a plot that is not private.
 
 use super::task::Task;
+use crate::mechanism::Cumulated;
 use evertally::Workload;
 use evertally::post::BoundedMean;
 use evertally_stream::Amount;
@@ -11,6 +12,7 @@ use std::collections::VecDeque;
 pub(super) struct TruthNotPrivate {
     sums: Sums,
     mean: Option<BoundedMean>,
+    cumulated: Option<Cumulated>,
     /// What the sum of each group is multiplied by, if rates are drawn.
     factors: Option<Vec<f64>>,
 }
@@ -27,12 +29,16 @@ impl TruthNotPrivate {
         let factors = task.rates.as_ref().map(|rates| {
             rates.denominators.iter().map(|denominator| rates.unit / denominator.unwrap_or(1.0)).collect()
         });
-        Self { sums: Sums::new(task.spec.workload), mean: task.mean, factors }
+        let (mean, cumulated) = (task.mean, task.cumulated.clone());
+        Self { sums: Sums::new(task.spec.workload), mean, cumulated, factors }
     }
 
     /// The true value of each group after this step. A mean without events has none.
     pub(super) fn step(&mut self, totals: &[Amount]) -> Vec<Option<f64>> {
         let sums = self.sums.step(totals);
+        if let Some(cumulated) = &self.cumulated {
+            return cumulated.of_totals(sums);
+        }
         match (&self.mean, &self.factors) {
             (Some(mean), _) => {
                 let pairs = sums.as_chunks::<2>().0;

@@ -14,7 +14,17 @@ use crate::mechanism::Prepared;
 use crate::output::Header;
 
 /// What a header says that follows from the options, or from the version of the program.
-const COMPUTED: [&str; 6] = ["version", "noise_multiplier", "rho", "sensitivity", "rmse", "rmse_of_periods"];
+const COMPUTED: [&str; 9] = [
+    "version",
+    "noise_multiplier",
+    "rho",
+    "sensitivity",
+    "rmse",
+    "rmse_of_periods",
+    "rmse_of_cumulative_counts",
+    "rmse_of_cumulative_counts_of_periods",
+    "optimality",
+];
 
 /// The options by name, those that a user types first.
 pub(super) fn facts(task: &Task<'_>, prepared: &Prepared) -> Vec<(String, String)> {
