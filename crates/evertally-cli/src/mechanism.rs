@@ -35,12 +35,20 @@ pub(crate) struct Prepared {
     pub(crate) plan: Plan,
     post_processing: PostProcess,
     mean: Option<BoundedMean>,
+    is_nested: bool,
     intervals: Intervals,
 }
 
 impl Prepared {
     pub(crate) fn new(spec: &PlanSpec, post_processing: PostProcess, intervals: Intervals) -> Result<Self> {
-        Ok(Self { plan: plan(spec)?, post_processing, mean: None, intervals })
+        Ok(Self { plan: plan(spec)?, post_processing, mean: None, is_nested: false, intervals })
+    }
+
+    /// A plan that was made before. If its keys are nested, so that each includes those after it, rows are the
+    /// differences between neighbours.
+    pub(crate) fn of_plan(plan: Plan, is_nested: bool) -> Self {
+        let (post_processing, intervals) = (PostProcess::default(), Intervals::default());
+        Self { plan, post_processing, mean: None, is_nested, intervals }
     }
 
     /// The same for means of values in a range, each from two totals.
@@ -94,8 +102,12 @@ impl Prepared {
             Shape::Keyed { .. } => KeyedCounter::with_progress(plan, key, progress).map(AnyCounter::Keyed),
             _ => Counter::with_progress(plan, key, progress).map(AnyCounter::Single),
         })?;
-        let readout =
-            Readout { intervals: self.intervals, post: vec![self.post_processing; width], mean: self.mean };
+        let readout = Readout {
+            intervals: self.intervals,
+            post: vec![self.post_processing; width],
+            mean: self.mean,
+            is_nested: self.is_nested,
+        };
         Ok(Running { counter, periods: Periods::new(divisions, &readout), readout })
     }
 }

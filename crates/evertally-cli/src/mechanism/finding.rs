@@ -102,7 +102,7 @@ impl Finding {
         let found = counter.close_step()?;
         let releases: Vec<_> = found.iter().map(|row| row.release).collect();
         let post = vec![self.post_processing.clone(); releases.len()];
-        let mut readout = Readout { intervals: self.intervals, post, mean: None };
+        let mut readout = Readout { intervals: self.intervals, post, mean: None, is_nested: false };
         let rows = readout.read(self.discovery.totals(), &releases);
         found.iter().zip(rows).try_for_each(|(row, measured)| each(row.key, measured))
     }

@@ -16,12 +16,17 @@ pub(super) struct Readout {
     pub(super) post: Vec<PostProcess>,
     /// Every two releases give the mean of values in this range.
     pub(super) mean: Option<BoundedMean>,
+    /// Each release includes those after it, and a row is what it has more than the next.
+    pub(super) is_nested: bool,
 }
 
 impl Readout {
     /// The numbers of the rows that these releases give, in order.
     pub(super) fn read(&mut self, plan: &Plan, releases: &[Release]) -> Vec<Measured> {
         let Some(first) = releases.first() else { return Vec::new() };
+        if self.is_nested {
+            return self.differences(plan, releases);
+        }
         match self.mean {
             None => {
                 let margin = self.intervals.margin(plan, &first.spread());
@@ -38,6 +43,17 @@ impl Readout {
                 pairs.iter().map(|[above, below]| mean_of(mean, [above, below], quantile)).collect()
             }
         }
+    }
+
+    /// What each release has more than the next, and the last one.
+    fn differences(&mut self, plan: &Plan, releases: &[Release]) -> Vec<Measured> {
+        let next = releases.iter().skip(1).map(Some).chain([None]);
+        let differences = releases.iter().zip(next).filter_map(|(release, next)| match next {
+            Some(next) => release.less(next),
+            None => Some(*release),
+        });
+        let of = |release: &Release, post| total(self.intervals, release, self.intervals.margin(plan, &release.spread()), post);
+        differences.zip(&mut self.post).map(|(release, post)| of(&release, post)).collect()
     }
 
     /// The same for sums over periods, which do not only grow.

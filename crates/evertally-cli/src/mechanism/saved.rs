@@ -78,7 +78,7 @@ impl Prepared {
             before.push(if is_there { Some((reader.word()?, reader.reals(width as u64)?)) } else { None });
         }
         reader.end()?;
-        let readout = Readout { intervals: self.intervals, post, mean: self.mean };
+        let readout = Readout { intervals: self.intervals, post, mean: self.mean, is_nested: self.is_nested };
         let mut periods = Periods::new(divisions, &readout);
         periods.go_on(plan, before)?;
         Ok(Running { counter, periods, readout })

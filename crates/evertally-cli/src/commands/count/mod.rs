@@ -27,9 +27,14 @@ mod task;
 mod tests;
 mod truth;
 
+pub(crate) use events::{OUTSIDE, bad_time, outside_range, tell_bad_rows};
 pub(crate) use filter::Filter;
+pub(crate) use finish::{Outputs, check_memory};
 pub(crate) use groups::{key_set, keys_by_line};
-pub(crate) use options::CountArgs;
+pub(crate) use inputs::InputArgs;
+pub(crate) use options::{CountArgs, DayOfWeek, Outside};
+pub(crate) use schedule::{Range, buckets_of, defined, describe_buckets, show_time, time_reader};
+pub(crate) use summary::{buckets_in_words, error_in_words, list};
 pub(crate) use task::parse_clamp;
 
 use crate::error::{CliError, Result};
@@ -140,7 +145,7 @@ pub(crate) fn run(args: &CountArgs) -> Result<()> {
             finish::check_memory()?;
             let opened = Destination::open(args.output.as_deref(), existing)?;
             _hold = pays.then(interrupt::hold);
-            interrupt::advise(finish::advice(&task));
+            interrupt::advise(task.outputs().advice());
             Ok::<_, CliError>(opened)
         };
         let known = if task.is_unbounded() { Input::SoFar } else { Input::Whole };
@@ -168,7 +173,8 @@ pub(crate) fn run(args: &CountArgs) -> Result<()> {
         manners::note("stopped: nothing was released, and no budget was spent");
         return Ok(());
     }
-    finish::write_outputs(&task, table, plot.map(|plot| (plot, &chart)), released.covariance.as_ref())?;
+    let covariance = task.covariance_to_write(released.covariance.as_ref())?;
+    task.outputs().write(table, plot.map(|plot| (plot, &chart)), covariance)?;
     if interrupt::is_stopping() {
         finish::say_how_to_go_on(&task, &released);
     }
