@@ -56,10 +56,12 @@ impl Prepared {
         Self { mean, ..self }
     }
 
-    /// The root mean squared error over all steps, of totals or of the counts behind means. There is none
+    /// The root mean squared error over all steps, of totals, of differences between nested ones, or of the
+    /// counts behind means. There is none
     /// without a known end: a mean over a cap that is never reached would say nothing.
     pub(crate) fn rmse(&self) -> Option<f64> {
-        let per_total = self.mean.map_or(1.0, |mean| mean.count_error());
+        let nested = if self.is_nested { std::f64::consts::SQRT_2 } else { 1.0 };
+        let per_total = self.mean.map_or(nested, |mean| mean.count_error());
         (!self.plan.is_unbounded()).then(|| per_total * self.plan.accuracy().rmse)
     }
 

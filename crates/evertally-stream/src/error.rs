@@ -103,7 +103,9 @@ impl Error {
         match self {
             Self::Library(error) => error.class(),
             Self::HorizonSpent { .. } => ErrorClass::HorizonSpent,
-            Self::TooCostly { .. } | Self::TooManyClaims { .. } | Self::TooManyEdges { .. } => ErrorClass::Unsupported,
+            Self::TooCostly { .. } | Self::TooManyClaims { .. } | Self::TooManyEdges { .. } => {
+                ErrorClass::Unsupported
+            }
             Self::Spill { .. } => ErrorClass::System,
             _ => ErrorClass::BadParameter,
         }

@@ -98,8 +98,12 @@ mod tests {
     fn intervals_of_sums_cover_the_rounding_of_both_ends() {
         for epsilon in [1.0, 30.0] {
             let plan = Plan::prefix_sum(9).budget(Budget::new(epsilon, 1e-9).unwrap()).build().unwrap();
-            let readout =
-                Readout { intervals: Intervals::default(), post: vec![PostProcess::default()], mean: None, is_nested: false };
+            let readout = Readout {
+                intervals: Intervals::default(),
+                post: vec![PostProcess::default()],
+                mean: None,
+                is_nested: false,
+            };
             let mut periods = Periods::new(vec![Division::every(3).unwrap()], &readout);
             let mut counter = Counter::new(&plan, NoiseKey::insecure_from_seed(1)).unwrap();
             let releases: Vec<_> = (0..9).map(|_| counter.step(5.0).unwrap()).collect();

@@ -52,7 +52,9 @@ impl Readout {
             Some(next) => release.less(next),
             None => Some(*release),
         });
-        let of = |release: &Release, post| total(self.intervals, release, self.intervals.margin(plan, &release.spread()), post);
+        let of = |release: &Release, post| {
+            total(self.intervals, release, self.intervals.margin(plan, &release.spread()), post)
+        };
         differences.zip(&mut self.post).map(|(release, post)| of(&release, post)).collect()
     }
 

@@ -61,9 +61,13 @@ mod tests {
 
     #[test]
     fn different_definitions_have_different_encodings() {
-        let rows = Definition { columns: Columns { time: Some("t"), ..Columns::default() }, ..Definition::default() };
+        let rows = Definition {
+            columns: Columns { time: Some("t"), ..Columns::default() },
+            ..Definition::default()
+        };
         let (edges, stars) = (Statistic::Edges, Statistic::Stars { edges: 2 });
-        let base = GraphDefinition { rows, ends: ["a", "b"], max_degree: 5, parts: &[(Statistic::Edges, 1.0)] };
+        let base =
+            GraphDefinition { rows, ends: ["a", "b"], max_degree: 5, parts: &[(Statistic::Edges, 1.0)] };
         let all = [
             base.encode(edges, &[]),
             base.encode(stars, &[]),

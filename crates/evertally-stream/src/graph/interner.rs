@@ -23,7 +23,12 @@ pub(super) struct Interner {
 
 impl Interner {
     pub(super) fn new() -> Self {
-        Self { text: String::new(), ends: Vec::new(), slots: vec![FREE; FIRST_SLOTS], hasher: RandomState::new() }
+        Self {
+            text: String::new(),
+            ends: Vec::new(),
+            slots: vec![FREE; FIRST_SLOTS],
+            hasher: RandomState::new(),
+        }
     }
 
     pub(super) fn len(&self) -> usize {

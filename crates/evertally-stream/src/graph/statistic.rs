@@ -73,7 +73,8 @@ impl Statistic {
             // With a bound of one there is no triangle, and any noise will do.
             Some(squares) => Ok(Participation::changes(squares.max(1))?),
             None => {
-                let expected = format!("so small that what one edge changes in {self} can be counted exactly");
+                let expected =
+                    format!("so small that what one edge changes in {self} can be counted exactly");
                 Err(Error::bad("the bound on degrees", expected, max_degree))
             }
         }
@@ -159,7 +160,9 @@ mod tests {
                 assert_eq!(binomial(n, k as u64), Some(*expected));
             }
             assert_eq!(binomial(n, n + 1), Some(0));
-            row = (0..=row.len()).map(|k| row.get(k).unwrap_or(&0) + k.checked_sub(1).map_or(0, |k| row[k])).collect();
+            row = (0..=row.len())
+                .map(|k| row.get(k).unwrap_or(&0) + k.checked_sub(1).map_or(0, |k| row[k]))
+                .collect();
         }
         assert_eq!(binomial(u64::MAX, 1), Some(u64::MAX));
         assert_eq!(binomial(100, 50), None);

@@ -19,7 +19,13 @@ const STATISTICS: [Statistic; 6] = [
 ];
 
 fn choose(n: u64, k: u64) -> u64 {
-    if k == 0 { 1 } else if n == 0 { 0 } else { choose(n - 1, k - 1) + choose(n - 1, k) }
+    if k == 0 {
+        1
+    } else if n == 0 {
+        0
+    } else {
+        choose(n - 1, k - 1) + choose(n - 1, k)
+    }
 }
 
 /// The edges that are among the first D edges of both of their nodes.

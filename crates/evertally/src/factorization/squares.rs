@@ -64,12 +64,15 @@ mod tests {
         let values = (2 * largest_change + 1) as usize;
         let mut largest = std::collections::BTreeMap::new();
         for number in 1..values.pow(n as u32) {
-            let change: Vec<i32> =
-                (0..n).map(|step| (number / values.pow(step as u32) % values) as i32 - largest_change).collect();
+            let change: Vec<i32> = (0..n)
+                .map(|step| (number / values.pow(step as u32) % values) as i32 - largest_change)
+                .collect();
             let side = |sign: i32| change.iter().map(|d| (sign * d).max(0) as u64).sum::<u64>();
             let squares = side(1).pow(2) + side(-1).pow(2);
             let norm = (0..encoder.rows())
-                .map(|row| (0..n).map(|step| encoder[(row, step)] * f64::from(change[step])).sum::<f64>().powi(2))
+                .map(|row| {
+                    (0..n).map(|step| encoder[(row, step)] * f64::from(change[step])).sum::<f64>().powi(2)
+                })
                 .sum::<f64>();
             let entry = largest.entry(squares).or_insert(0.0_f64);
             *entry = entry.max(norm.sqrt());
@@ -113,7 +116,10 @@ mod tests {
         let factorization = made("input-perturbation", 4);
         for (squares, largest) in by_force(&*factorization, 3) {
             let [up, down] = [0, 1].map(|side| {
-                (0..=12_u64).flat_map(|p| (0..=12_u64).map(move |q| [p, q])).find(|[p, q]| p * p + q * q == squares).map(|pair| pair[side])
+                (0..=12_u64)
+                    .flat_map(|p| (0..=12_u64).map(move |q| [p, q]))
+                    .find(|[p, q]| p * p + q * q == squares)
+                    .map(|pair| pair[side])
             });
             if up.is_some_and(|up| up <= 3) && down.is_some_and(|down| down <= 3) && squares > 0 {
                 let bound = sensitivity(&*factorization, squares);

@@ -218,10 +218,12 @@ impl<'a> Planner<'a> {
                 mechanism,
                 "its Gaussian noise cannot give pure ε (δ = 0); laplace-tree can",
             )),
-            (NoiseKind::Laplace, _) if self.spec.participation.squares().is_some() => Err(Error::unsupported(
-                mechanism,
-                "the squares of changes bound their Euclidean norm, and Laplace noise needs a bound on the sum of magnitudes",
-            )),
+            (NoiseKind::Laplace, _) if self.spec.participation.squares().is_some() => {
+                Err(Error::unsupported(
+                    mechanism,
+                    "the squares of changes bound their Euclidean norm, and Laplace noise needs a bound on the sum of magnitudes",
+                ))
+            }
             (NoiseKind::Laplace, NoiseKind::Gaussian) => {
                 Err(Error::unsupported(mechanism, "it is calibrated to pure ε only: ask for δ = 0"))
             }

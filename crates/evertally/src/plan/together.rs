@@ -60,7 +60,11 @@ impl Plan {
             }
             raise = libm::exp2(f64::from(doublings) - 46.0);
         }
-        Err(Error::bad("epsilon", "small enough that the noise of several counts can be fitted to it", epsilon))
+        Err(Error::bad(
+            "epsilon",
+            "small enough that the noise of several counts can be fitted to it",
+            epsilon,
+        ))
     }
 }
 

@@ -109,7 +109,8 @@ impl<'a> EventRow<'a> {
         let mut event = Event::default();
         let mut cells = cells.iter_mut();
         if let (Some(column), Some(cell)) = (&task.args.time, cells.next()) {
-            event.time = cell.as_time(&task.times).ok_or_else(|| bad_time(&task.times, &place(column), cell))?;
+            event.time =
+                cell.as_time(&task.times).ok_or_else(|| bad_time(&task.times, &place(column), cell))?;
         }
         if let Some(column) = task.value_column() {
             let cell = cells.next();

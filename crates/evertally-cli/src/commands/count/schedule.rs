@@ -53,8 +53,7 @@ pub(crate) struct Range<'a> {
 pub(crate) fn time_reader(timezone: Option<&str>, time_format: Option<&str>) -> Result<TimeReader> {
     let zone = timezone.map(zone_named).transpose()?;
     let zone = zone.filter(|zone| !zone.is_utc());
-    TimeReader::new(zone, time_format)
-        .map_err(|error| CliError::bad(format!("--time-format: {error}")))
+    TimeReader::new(zone, time_format).map_err(|error| CliError::bad(format!("--time-format: {error}")))
 }
 
 pub(super) fn steps_of(args: &CountArgs, times: &TimeReader) -> Result<Steps> {

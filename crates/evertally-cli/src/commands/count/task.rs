@@ -1,9 +1,9 @@
 //! The options, parsed and checked, with nothing left to decide.
 
 use super::filter::Filter;
+use super::finish::Outputs;
 use super::groups::{Groups, Per, Rates};
 use super::histogram::Bins;
-use super::finish::Outputs;
 use super::options::{CountArgs, Unnamed};
 use super::schedule::{self, Steps};
 use super::{discover, distinct, needs};
