@@ -36,6 +36,7 @@ const TUTORIALS: [&str; 16] = [
     "docs/periods.md",
     "docs/means.md",
     "docs/discovery.md",
+    "docs/graphs.md",
     "docs/files.md",
     "docs/going-on.md",
     "docs/service.md",

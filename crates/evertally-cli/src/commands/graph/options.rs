@@ -89,7 +89,7 @@ pub(crate) struct GraphArgs {
     #[arg(long, value_name = "TIME", help_heading = "Steps")]
     pub(super) from: String,
     /// The number of steps. It must be declared, because the time of the last edge is private
-    #[arg(long, alias = "steps", value_name = "N", help_heading = "Steps")]
+    #[arg(long, value_name = "N", help_heading = "Steps")]
     pub(super) horizon: Option<u64>,
     /// The end of the last step, instead of --horizon
     #[arg(long, value_name = "TIME", conflicts_with = "horizon", help_heading = "Steps")]
