@@ -123,7 +123,7 @@ fn graphs_show_no_edge_and_no_key() {
         format!("{} --memory-limit 1000", graph("edges.csv")),
         graph("edges.csv").replace("--horizon 4", "--horizon 1"),
         graph("edges.csv").replace("noise.key", "bad.key"),
-        graph("edges.csv").replace("one,other", "one,time"),
+        graph("edges.csv").replace("one,other", "one,nobody"),
     ] {
         assert!(matches!(search(planted.run(&bad)), Some(1..=3)), "{bad}");
     }

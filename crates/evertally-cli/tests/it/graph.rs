@@ -3,14 +3,13 @@
 use crate::common::{Place, assert_near, column, header, rows};
 
 const GRAPH: &str = "graph in.csv --time time --nodes one,other --every 1h --from 2026-01-05 --horizon 4 \
-    --epsilon 1000 --delta 0.4";
+    --epsilon 20 --delta 1e-3";
 
 const ALL: &str = "--count triangles,edges,stars:2,degrees --max-degree 3";
 
 /// A triangle in the first hour, a star at `a` in the second, and nothing in the last. Rows are not sorted, one
 /// edge has three rows, and two of them in turned order.
 const EDGES: &str = "\
-time,one,other
 2026-01-05T01:30:00Z,a,e
 2026-01-05T00:10:00Z,a,b
 2026-01-05T00:20:00Z,b,c
@@ -21,9 +20,31 @@ time,one,other
 2026-01-05T02:10:00Z,d,b
 ";
 
+/// So many copies of it, each with nodes of its own, are far above the noise.
+const COPIES: usize = 500;
+
+/// All copies, and more rows.
+fn edges(more: &str) -> String {
+    let mut text = "time,one,other\n".to_owned();
+    for copy in 0..COPIES {
+        for line in EDGES.lines() {
+            let cells: Vec<_> = line.split(',').collect();
+            text += &format!("{},{}{copy},{}{copy}\n", cells[0], cells[1], cells[2]);
+        }
+    }
+    text + more
+}
+
+/// The line after the last of all copies.
+const NEXT_LINE: usize = 8 * COPIES + 2;
+
+fn truths() -> Vec<f64> {
+    TRUTHS.as_flattened().iter().map(|truth| truth * COPIES as f64).collect()
+}
+
 fn place() -> Place {
     let place = Place::new();
-    place.with_key().write("in.csv", EDGES);
+    place.with_key().write("in.csv", edges(""));
     place
 }
 
@@ -43,7 +64,7 @@ fn statistics_are_near_the_truth_at_every_step() {
     let names = ["edges", "degree 1", "degree 2", "degree 3 or more", "stars:2", "triangles"];
     let expected: Vec<_> = (0..4).flat_map(|_| names).collect();
     assert_eq!(column(&csv, "key"), expected);
-    assert_near(&csv, TRUTHS.as_flattened());
+    assert_near(&csv, &truths());
     assert_eq!(column(&csv, "start")[6], "2026-01-05T01:00:00Z");
 }
 
@@ -68,7 +89,8 @@ fn the_order_and_the_format_of_rows_do_not_matter() {
     let place = place();
     let line = format!("{GRAPH} {ALL} --noise-key noise.key");
     let csv = place.run(&line).ok().stdout;
-    let mut lines: Vec<&str> = EDGES.lines().skip(1).collect();
+    let text = edges("");
+    let mut lines: Vec<&str> = text.lines().skip(1).collect();
     lines.reverse();
     let turned = lines.iter().map(|line| {
         let cells: Vec<_> = line.split(',').collect();
@@ -88,7 +110,7 @@ fn another_input_under_the_same_key_is_refused() {
     let place = place();
     let line = format!("{GRAPH} {ALL} --noise-key noise.key");
     place.run(&line).ok();
-    place.write("in.csv", format!("{EDGES}2026-01-05T03:10:00Z,x,y\n"));
+    place.write("in.csv", edges("2026-01-05T03:10:00Z,x,y\n"));
     place.run(&line).refused(&["noise.key"]);
 }
 
@@ -98,7 +120,7 @@ fn the_budget_is_shared() {
     let place = place();
     let errors = |options: &str| -> Vec<f64> {
         let line =
-            format!("{GRAPH} {options}").replace("--epsilon 1000 --delta 0.4", "--epsilon 0.01 --delta 1e-6");
+            format!("{GRAPH} {options}").replace("--epsilon 20 --delta 1e-3", "--epsilon 0.01 --delta 1e-6");
         let csv = place.run(&line).ok().stdout;
         column(&csv, "standard_error").iter().take(3).map(|error| error.parse().unwrap()).collect()
     };
@@ -128,14 +150,14 @@ fn noise_has_the_size_that_is_stated() {
     let (mut sum, mut count) = (0.0, 0.0);
     for _ in 0..12 {
         let line = format!("{GRAPH} --count triangles,degrees --max-degree 40")
-            .replace("--epsilon 1000", "--epsilon 1");
+            .replace("--epsilon 20", "--epsilon 1");
         let csv = place.run(&line).ok().stdout;
         let [estimates, errors] = ["estimate", "standard_error"].map(|name| column(&csv, name));
         for (row, (estimate, error)) in estimates.iter().zip(&errors).enumerate().take(41) {
-            // In the first step: three nodes of two edges, and a triangle.
+            // In the first step, each copy has three nodes of two edges, and a triangle.
             let truth = match row {
-                1 => 3.0,
-                40 => 1.0,
+                1 => 3.0 * COPIES as f64,
+                40 => COPIES as f64,
                 _ => 0.0,
             };
             let (estimate, error): (f64, f64) = (estimate.parse().unwrap(), error.parse().unwrap());
@@ -152,9 +174,9 @@ fn noise_has_the_size_that_is_stated() {
 #[test]
 fn a_budget_file_is_charged_once() {
     let place = place();
-    place.run("budget new b.jsonl --epsilon 2 --delta 1e-5 --unit edge").ok();
+    place.run("budget new b.jsonl --epsilon 1.5 --delta 1e-5 --unit edge").ok();
     let line = format!("{GRAPH} {ALL} --noise-key noise.key --budget-file b.jsonl --output out.csv --force");
-    let line = line.replace("--epsilon 1000 --delta 0.4", "--epsilon 1 --delta 1e-6");
+    let line = line.replace("--epsilon 20 --delta 1e-3", "--epsilon 1 --delta 1e-6");
     assert_eq!(place.run(&line).code, Some(0));
     let first = place.read("out.csv");
     assert_eq!(place.run(&line).code, Some(0));
@@ -168,10 +190,10 @@ fn a_budget_file_is_charged_once() {
 #[test]
 fn outputs_have_all_formats_and_a_picture() {
     let place = place();
-    let ran = place.run(&format!("{GRAPH} {ALL} --output out.jsonl --plot out.svg"));
+    let ran = place.run(&format!("{GRAPH} {ALL} --output out.jsonl --plot out.svg --verbose"));
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     assert!(
-        ran.stderr.contains("4 hours, ε = 1000 and δ = 0.4 per edge, typical error: edges ±"),
+        ran.stderr.contains("4 hours, ε = 20 and δ = 0.001 per edge, typical error: edges ±"),
         "{}",
         ran.stderr
     );
@@ -185,24 +207,26 @@ fn outputs_have_all_formats_and_a_picture() {
 fn rows_that_are_no_edges_are_named_or_left_out() {
     let place = place();
     for (row, expected) in [
-        ("2026-01-05T03:10:00Z,a,a", "line 10, column other: expected another node than the first"),
-        ("2026-01-05T03:10:00Z,a, a ", "line 10, column other: expected another node than the first"),
-        ("2026-01-05T03:10:00Z,,b", "line 10, column one: expected the name of a node"),
-        ("2026-01-05T03:10:00Z,a,  ", "line 10, column other: expected the name of a node"),
-        ("yesterday,a,b", "line 10, column time: expected"),
-        ("2026-01-05T03:10:00Z,a", "line 10"),
+        ("2026-01-05T03:10:00Z,a,a", ", column \"other\": expected another node than the first"),
+        ("2026-01-05T03:10:00Z,a, a ", ", column \"other\": expected another node than the first"),
+        ("2026-01-05T03:10:00Z,,b", ", column \"one\": expected the name of a node"),
+        ("2026-01-05T03:10:00Z,a,  ", ", column \"other\": expected the name of a node"),
+        ("yesterday,a,b", ", column \"time\": expected"),
+        ("2026-01-05T03:10:00Z,a", ""),
     ] {
-        place.write("in.csv", format!("{EDGES}{row}\n"));
-        place.run(&format!("{GRAPH} {ALL}")).refused(&[expected]);
+        place.write("in.csv", edges(&format!("{row}\n")));
+        place.run(&format!("{GRAPH} {ALL}")).refused(&[&format!("line {NEXT_LINE}"), expected]);
         let ran = place.run(&format!("{GRAPH} {ALL} --skip-bad-rows"));
         assert!(ran.code == Some(0) && ran.stderr.contains("1 row cannot be read"), "{}", ran.stderr);
-        assert_near(&ran.stdout, TRUTHS.as_flattened());
+        assert_near(&ran.stdout, &truths());
     }
-    place.write("in.csv", format!("{EDGES}2026-01-05T04:00:00Z,x,y\n"));
-    place.run(&format!("{GRAPH} {ALL}")).refused(&["line 10, column time", "--outside drop"]);
+    place.write("in.csv", edges("2026-01-05T04:00:00Z,x,y\n"));
+    place
+        .run(&format!("{GRAPH} {ALL}"))
+        .refused(&[&format!("line {NEXT_LINE}, column \"time\""), "--outside drop"]);
     let ran = place.run(&format!("{GRAPH} {ALL} --outside drop"));
     assert!(ran.code == Some(0) && ran.stderr.contains("outside the declared range"), "{}", ran.stderr);
-    assert_near(&ran.stdout, TRUTHS.as_flattened());
+    assert_near(&ran.stdout, &truths());
 }
 
 #[test]
@@ -258,8 +282,8 @@ fn bad_options_are_refused_before_anything_is_read() {
         ("--horizon 4", "", "--horizon N or --to TIME"),
         ("--every 1h", "--every 0h", "--every"),
         ("--from 2026-01-05", "--from never", "--from"),
-        ("--delta 0.4", "--delta 0", "--delta above 0"),
-        ("--epsilon 1000", "--epsilon 0", "epsilon"),
+        ("--delta 1e-3", "--delta 0", "--delta above 0"),
+        ("--epsilon 20", "--epsilon 0", "epsilon"),
     ] {
         place.run(&format!("{GRAPH} --count edges").replace(from, to)).refused(&[part]);
     }
