@@ -83,6 +83,8 @@ Benchmarks, each of which writes bench/NAME.json and bench/NAME.md:
   bench discover [quick]
                    Groups that nobody declared, found among ten million, beside DuckDB
   bench gamma      The certified optimum, compared with jax_privacy and numpy
+  bench graph [quick]
+                   The error on public graphs, and ten million edges beside DuckDB
   bench noise      Square-root noise, compared with scipy
   bench stream     Streamed noise, compared with scipy, jax_privacy and tree aggregation
   bench exact [quick]
@@ -131,6 +133,8 @@ fn main() -> ExitCode {
         ["bench", "build"] => bench::build::measure(),
         ["bench", "count"] => bench::count::run(false),
         ["bench", "count", "quick"] => bench::count::run(true),
+        ["bench", "graph"] => bench::graph::run(false),
+        ["bench", "graph", "quick"] => bench::graph::run(true),
         ["bench", "discover"] => bench::discover::run(false),
         ["bench", "discover", "quick"] => bench::discover::run(true),
         ["bench", "exact"] => bench::exact::run(false),

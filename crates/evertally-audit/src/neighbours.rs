@@ -21,7 +21,7 @@
 
 use std::collections::HashMap;
 
-use evertally::{Contribution, Neighbours};
+use evertally::{Contribution, Neighbours, Participation};
 
 use crate::keys::Coins;
 use crate::sampling::kept_lanes;
@@ -167,10 +167,17 @@ pub(crate) fn ends(contribution: Contribution) -> Vec<f64> {
     }
 }
 
+/// In how many steps a person may change the input by the whole contribution, with any signs. Of changes with
+/// bounded squares, so many of one unit may all have one sign.
+pub(crate) fn most_steps(participation: Participation, length: u64) -> usize {
+    let most = participation.squares().map_or(participation.bounded(length), u64::isqrt);
+    usize::try_from(most).unwrap_or(usize::MAX)
+}
+
 fn contributions(promise: &Promise, steps: &[usize], max: usize) -> (Vec<Change>, bool) {
     let length = steps.last().map_or(0, |last| last + 1);
     let participation = promise.participation;
-    let at_most = usize::try_from(participation.bounded(length as u64)).unwrap_or(usize::MAX);
+    let at_most = most_steps(participation, length as u64);
     let shape = Shape {
         steps,
         at_most,
@@ -181,7 +188,7 @@ fn contributions(promise: &Promise, steps: &[usize], max: usize) -> (Vec<Change>
     if shape.count() <= max as f64 {
         let mut all = Vec::new();
         shape.extend(&mut Vec::new(), 0, &mut all);
-        (all, true)
+        (all, participation.squares().is_none())
     } else {
         (shape.selection(max), false)
     }

@@ -45,6 +45,7 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Count(Box<commands::count::CountArgs>),
+    Graph(Box<commands::graph::GraphArgs>),
     Plan(Box<commands::plan::PlanArgs>),
     Serve(Box<commands::serve::ServeArgs>),
     Audit(Box<commands::audit::AuditArgs>),
@@ -119,6 +120,7 @@ pub fn run() -> ExitCode {
     }
     let done = match &cli.command {
         Command::Count(args) => commands::count::run(args),
+        Command::Graph(args) => commands::graph::run(args),
         Command::Plan(args) => commands::plan::run(args),
         Command::Serve(args) => commands::serve::run(args),
         Command::Audit(args) => commands::audit::run(args),

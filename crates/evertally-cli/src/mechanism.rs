@@ -15,12 +15,13 @@ pub(crate) use finding::Finding;
 pub(crate) use intervals::Intervals;
 pub(crate) use noise::noise_plan;
 pub(crate) use periods::PeriodSum;
+pub(crate) use readout::Reading;
 pub(crate) use unbounded::{UnboundedPlan, plan_unbounded};
 
 use crate::error::Result;
 use crate::output::{Header, Measured};
 use crate::progress::with_progress;
-use evertally::post::{BoundedMean, PostProcess};
+use evertally::post::PostProcess;
 use evertally::{Comparison, Counter, Division, KeyedCounter, NoiseKey, Plan, PlanSpec, Shape};
 use evertally_stream::Amount;
 use periods::Periods;
@@ -36,39 +37,30 @@ pub(crate) fn plan(spec: &PlanSpec) -> Result<Plan> {
 pub(crate) struct Prepared {
     pub(crate) plan: Plan,
     post_processing: PostProcess,
-    mean: Option<BoundedMean>,
-    cumulated: Option<Cumulated>,
+    reading: Reading,
     intervals: Intervals,
 }
 
 impl Prepared {
     pub(crate) fn new(spec: &PlanSpec, post_processing: PostProcess, intervals: Intervals) -> Result<Self> {
-        Ok(Self { plan: plan(spec)?, post_processing, mean: None, cumulated: None, intervals })
+        Ok(Self { plan: plan(spec)?, post_processing, reading: Reading::Totals, intervals })
     }
 
-    /// The same for means of values in a range, each from two totals.
-    pub(crate) fn of_means(self, mean: Option<BoundedMean>) -> Self {
-        Self { mean, ..self }
+    /// A plan that was made before, and how its totals are read.
+    pub(crate) fn of_plan(plan: Plan, reading: Reading) -> Self {
+        let (post_processing, intervals) = (PostProcess::default(), Intervals::default());
+        Self { plan, post_processing, reading, intervals }
     }
 
-    /// The same for quantiles and cumulative counts, of which the lanes are ranges of bins.
-    pub(crate) fn cumulating(self, cumulated: Option<Cumulated>) -> Self {
-        Self { cumulated, ..self }
+    /// The same with totals that are read otherwise.
+    pub(crate) fn read_as(self, reading: Reading) -> Self {
+        Self { reading, ..self }
     }
 
-    /// The error of what is released, as a multiple of that of a total.
-    fn per_total(&self) -> f64 {
-        match (&self.mean, &self.cumulated) {
-            (Some(mean), _) => mean.count_error(),
-            (None, Some(cumulated)) => cumulated.distribution().ranges().count_error(),
-            (None, None) => 1.0,
-        }
-    }
-
-    /// The root mean squared error over all steps, of totals, of the counts behind means, or of cumulative
-    /// counts. There is none without a known end: a mean over a cap that is never reached would say nothing.
+    /// The root mean squared error over all steps of what is read from totals: of the counts behind means.
+    /// There is none without a known end: a mean over a cap that is never reached would say nothing.
     pub(crate) fn rmse(&self) -> Option<f64> {
-        (!self.plan.is_unbounded()).then(|| self.per_total() * self.plan.accuracy().rmse)
+        (!self.plan.is_unbounded()).then(|| self.reading.per_total() * self.plan.accuracy().rmse)
     }
 
     /// Adds the facts of the plan to a header.
@@ -86,17 +78,18 @@ impl Prepared {
         if let Some(grid) = plan.grid() {
             header.record("grid", grid);
         }
-        let (rmse, of_periods) = match (&self.mean, &self.cumulated) {
-            (None, None) => ("rmse", "rmse_of_periods"),
-            (None, Some(_)) => ("rmse_of_cumulative_counts", "rmse_of_cumulative_counts_of_periods"),
-            (Some(_), _) => ("rmse_of_count", "rmse_of_count_of_periods"),
+        let (rmse, of_periods) = match &self.reading {
+            Reading::Totals | Reading::Nested => ("rmse", "rmse_of_periods"),
+            Reading::Cumulated(_) => ("rmse_of_cumulative_counts", "rmse_of_cumulative_counts_of_periods"),
+            Reading::Means(_) => ("rmse_of_count", "rmse_of_count_of_periods"),
         };
-        let per_total = self.per_total();
+        let per_total = self.reading.per_total();
         if let Some(error) = self.rmse() {
             header.record(rmse, error);
         }
-        let optimality = self.cumulated.as_ref().and_then(|cumulated| cumulated.optimality(plan));
-        if let Some(optimality) = optimality {
+        if let Reading::Cumulated(cumulated) = &self.reading
+            && let Some(optimality) = cumulated.optimality(plan)
+        {
             header.record("optimality", optimality);
         }
         if let Some(report) = &plan.accuracy().report {
@@ -121,7 +114,7 @@ impl Prepared {
     }
 
     fn readout(&self, post: Vec<PostProcess>) -> Readout {
-        Readout { intervals: self.intervals, post, mean: self.mean, cumulated: self.cumulated.clone() }
+        Readout { intervals: self.intervals, post, reading: self.reading.clone() }
     }
 }
 
@@ -141,9 +134,9 @@ pub(crate) struct Running {
 impl Running {
     /// Feeds the totals of the next step and releases one row per group, in order.
     pub(crate) fn step(&mut self, totals: &[Amount]) -> Result<Vec<Measured>> {
-        let amounts = Zeroizing::new(match &self.readout.cumulated {
-            Some(cumulated) => cumulated.amounts(totals),
-            None => totals.iter().map(|total| total.grid_steps()).collect::<Vec<_>>(),
+        let amounts = Zeroizing::new(match &self.readout.reading {
+            Reading::Cumulated(cumulated) => cumulated.amounts(totals),
+            _ => totals.iter().map(|total| total.grid_steps()).collect::<Vec<_>>(),
         });
         let releases = match &mut self.counter {
             AnyCounter::Single(counter) => vec![counter.step_amount(amounts[0], Amount::GRID_EXPONENT)?],

@@ -109,7 +109,7 @@ fn research_commands_keep_their_older_names() {
 fn help_shows_each_command_in_one_group_and_no_older_spelling() {
     let help = program().render_help().to_string();
     let (counting, research) = help.split_once("\nResearch").expect("two groups");
-    for name in ["count", "plan", "serve", "audit", "budget", "learn", "predict", "demo"] {
+    for name in ["count", "graph", "plan", "serve", "audit", "budget", "learn", "predict", "demo"] {
         assert!(counting.contains(&format!("\n  {name} ")), "{name}: {help}");
     }
     for name in ["gamma", "bounds", "answer", "parity", "noise", "paper", "ranges"] {

@@ -42,6 +42,12 @@ impl Amount {
         Ok(Self((value * GRID).round_ties_even() as i128))
     }
 
+    /// So many events of one each.
+    #[must_use]
+    pub fn of_count(count: u64) -> Self {
+        Self(i128::from(count) << GRID_BITS)
+    }
+
     /// The double nearest to this amount.
     #[must_use]
     pub fn to_f64(self) -> f64 {

@@ -64,6 +64,12 @@ pub enum Error {
         /// Bytes that they may take.
         limit: u64,
     },
+    /// The edges of a graph need more memory than they may take.
+    #[error("the edges need more than the {limit} bytes of memory that are left for them")]
+    TooManyEdges {
+        /// Bytes that they may take.
+        limit: u64,
+    },
     /// Events that were put on disk cannot be written or read.
     #[error("the temporary file of events that do not fit in memory failed: {reason}")]
     Spill {
@@ -97,7 +103,9 @@ impl Error {
         match self {
             Self::Library(error) => error.class(),
             Self::HorizonSpent { .. } => ErrorClass::HorizonSpent,
-            Self::TooCostly { .. } | Self::TooManyClaims { .. } => ErrorClass::Unsupported,
+            Self::TooCostly { .. } | Self::TooManyClaims { .. } | Self::TooManyEdges { .. } => {
+                ErrorClass::Unsupported
+            }
             Self::Spill { .. } => ErrorClass::System,
             _ => ErrorClass::BadParameter,
         }

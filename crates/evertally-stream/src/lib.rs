@@ -11,7 +11,7 @@
 //! declared. [`Follow`] holds one open
 //! bucket and closes it as soon as an event has moved past it. [`Clocked`] holds the buckets that a
 //! clock has not closed yet. [`Present`] turns the events of persons who come and go into changes of one up
-//! and one down. [`Rows`] serves input in which each row is already a step. The ledger
+//! and one down. [`EdgeList`] and [`GraphTotals`] do the same for the edges of a graph. [`Rows`] serves input in which each row is already a step. The ledger
 //! and Spark hold events themselves, and use [`Admission`] with stores of their own.
 //!
 //! Everything here is a pure state machine: no input or output, and no clock except
@@ -39,6 +39,7 @@ mod definition;
 mod error;
 mod follow;
 mod gather;
+mod graph;
 mod keys;
 mod length;
 mod memory;
@@ -65,6 +66,7 @@ pub use follow::{Follow, PushAnswer};
 pub use gather::{
     ClaimBatch, Gather, GatheredSteps, InKey, KeyNumber, Moment, OpenGather, OpenSteps, Spill, Tag,
 };
+pub use graph::{EdgeList, GraphDefinition, GraphTotals, NoEdge, OrderedEdges, Projection, Statistic};
 pub use keys::{KeySet, OTHER};
 pub use length::{CalendarLength, CalendarUnit, StepLength};
 pub use memory::Memory;

@@ -24,6 +24,7 @@ mod name;
 mod planner;
 mod sharding;
 mod spending;
+mod together;
 mod unbounded;
 mod white;
 

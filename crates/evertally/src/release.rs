@@ -162,6 +162,31 @@ impl Release {
         self.spread().margin(level)
     }
 
+    /// The difference to the release of another key in the same step, with its exact error: noise of
+    /// different keys is independent. `None` unless both are of one step and have normal noise.
+    ///
+    /// ```
+    /// use evertally::{Budget, KeyedCounter, NoiseKey, Plan};
+    /// let budget = Budget::new(1.0, 1e-6)?;
+    /// let plan = Plan::prefix_sum(10).budget(budget).keys(["a", "b"]).build()?;
+    /// let releases = KeyedCounter::new(&plan, NoiseKey::insecure_from_seed(1))?.step(&[9.0, 4.0])?;
+    /// let difference = releases[0].less(&releases[1]).expect("Gaussian noise");
+    /// assert_eq!(difference.value, releases[0].value - releases[1].value);
+    /// assert!((difference.standard_error / releases[0].standard_error - 2.0_f64.sqrt()).abs() < 1e-12);
+    /// # Ok::<(), evertally::Error>(())
+    /// ```
+    #[must_use]
+    pub fn less(&self, other: &Self) -> Option<Self> {
+        let are_normal = self.tail == Tail::Gaussian && other.tail == Tail::Gaussian;
+        (are_normal && self.step == other.step).then(|| Self {
+            step: self.step,
+            value: self.value - other.value,
+            standard_error: libm::hypot(self.standard_error, other.standard_error),
+            tail: Tail::Gaussian,
+            rounding: self.rounding.and(other.rounding),
+        })
+    }
+
     /// The release without its value.
     #[must_use]
     pub fn spread(&self) -> Spread {

@@ -8,6 +8,7 @@ pub(crate) mod count;
 pub(crate) mod discover;
 pub(crate) mod exact;
 pub(crate) mod gamma;
+pub(crate) mod graph;
 pub(crate) mod learn;
 pub(crate) mod noise;
 pub(crate) mod service;

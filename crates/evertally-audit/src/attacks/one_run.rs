@@ -22,7 +22,7 @@ use evertally::Result;
 
 use super::Target;
 use crate::keys::{Keys, Purpose};
-use crate::neighbours::ends;
+use crate::neighbours::{ends, most_steps};
 use crate::report::{Attack, Bound, Finding, Verdict, verdict};
 use crate::statistics::{binomial, crossing};
 use crate::stream::{Change, Stream};
@@ -86,7 +86,7 @@ impl Canaries {
     /// As many disjoint patterns as fit, each with the maximum number of steps of one person.
     fn new(promise: &Promise, whitening: &Whitening, lanes: usize) -> Self {
         let steps = whitening.steps();
-        let most = promise.participation.bounded(whitening.length() as u64).max(1) as usize;
+        let most = most_steps(promise.participation, whitening.length() as u64).max(1);
         let gap = usize::try_from(promise.participation.min_gap()).unwrap_or(usize::MAX);
         // With steps i, i + g, i + 2g, … for canary i, g canaries are disjoint.
         let stride = gap.max(steps.len() / most).min(steps.len());

@@ -10,6 +10,7 @@ pub(crate) mod completions;
 pub(crate) mod count;
 pub(crate) mod demo;
 pub(crate) mod gamma;
+pub(crate) mod graph;
 pub(crate) mod learn;
 pub(crate) mod noise;
 pub(crate) mod paper;

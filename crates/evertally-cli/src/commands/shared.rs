@@ -50,7 +50,7 @@ impl PrivacyArgs {
     }
 
     /// The budget as it was given. The default calibration is left open.
-    fn budget_spec(&self) -> BudgetSpec {
+    pub(crate) fn budget_spec(&self) -> BudgetSpec {
         BudgetSpec {
             epsilon: Some(self.epsilon),
             delta: Some(self.delta),

@@ -1,7 +1,7 @@
 //! Groups that are found: the plan, and closed steps as estimates.
 
 use super::Intervals;
-use super::readout::Readout;
+use super::readout::{Reading, Readout};
 use crate::error::{CliError, Result};
 use crate::output::{Header, Measured};
 use crate::progress::with_progress;
@@ -102,7 +102,7 @@ impl Finding {
         let found = counter.close_step()?;
         let releases: Vec<_> = found.iter().map(|row| row.release).collect();
         let post = vec![self.post_processing.clone(); releases.len()];
-        let mut readout = Readout { intervals: self.intervals, post, mean: None, cumulated: None };
+        let mut readout = Readout { intervals: self.intervals, post, reading: Reading::Totals };
         let rows = readout.read(self.discovery.totals(), &releases);
         found.iter().zip(rows).try_for_each(|(row, measured)| each(row.key, measured))
     }

@@ -89,7 +89,7 @@ fn sums(plan: &Plan, before: Option<&[Release]>, releases: &[Release]) -> Result
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mechanism::Intervals;
+    use crate::mechanism::{Intervals, Reading};
     use evertally::post::PostProcess;
     use evertally::{Budget, Counter, NoiseKey};
 
@@ -101,8 +101,7 @@ mod tests {
             let readout = Readout {
                 intervals: Intervals::default(),
                 post: vec![PostProcess::default()],
-                mean: None,
-                cumulated: None,
+                reading: Reading::Totals,
             };
             let mut periods = Periods::new(vec![Division::every(3).unwrap()], &readout);
             let mut counter = Counter::new(&plan, NoiseKey::insecure_from_seed(1)).unwrap();

@@ -8,28 +8,46 @@ use crate::output::{Estimate, MeanEstimate, Measured};
 use evertally::post::{BoundedMean, Combined, PostProcess};
 use evertally::{Plan, Release};
 
+/// What the rows of a step are made of.
+#[derive(Clone)]
+pub(crate) enum Reading {
+    /// Each release is a row.
+    Totals,
+    /// Every two releases give the mean of values in a range.
+    Means(BoundedMean),
+    /// The releases are those of ranges of bins, and give quantiles and cumulative counts.
+    Cumulated(Cumulated),
+    /// Each release includes those after it, and a row is what it has more than the next.
+    Nested,
+}
+
+impl Reading {
+    /// The error of what is read, as a multiple of that of a total.
+    pub(super) fn per_total(&self) -> f64 {
+        match self {
+            Self::Totals => 1.0,
+            Self::Means(mean) => mean.count_error(),
+            Self::Cumulated(cumulated) => cumulated.distribution().ranges().count_error(),
+            Self::Nested => std::f64::consts::SQRT_2,
+        }
+    }
+}
+
 /// How releases are read.
 #[derive(Clone)]
 pub(super) struct Readout {
     pub(super) intervals: Intervals,
     /// One for each release.
     pub(super) post: Vec<PostProcess>,
-    /// Every two releases give the mean of values in this range.
-    pub(super) mean: Option<BoundedMean>,
-    /// The releases are those of ranges of bins, and give quantiles and cumulative counts.
-    pub(super) cumulated: Option<Cumulated>,
+    pub(super) reading: Reading,
 }
 
 impl Readout {
     /// The numbers of the rows that these releases give, in order.
     pub(super) fn read(&mut self, plan: &Plan, releases: &[Release]) -> Vec<Measured> {
         let Some(first) = releases.first() else { return Vec::new() };
-        if let Some(cumulated) = &self.cumulated {
-            let quantile = self.intervals.quantile(plan, &first.spread(), cumulated.intervals_per_lane());
-            return cumulated.read(releases, quantile);
-        }
-        match self.mean {
-            None => {
+        match &self.reading {
+            Reading::Totals => {
                 let margin = self.intervals.margin(plan, &first.spread());
                 let posts = self.post.iter_mut();
                 releases
@@ -38,12 +56,30 @@ impl Readout {
                     .map(|(release, post)| total(self.intervals, release, margin, post))
                     .collect()
             }
-            Some(mean) => {
+            Reading::Means(mean) => {
                 let quantile = self.intervals.quantile_of_means(plan, &first.spread());
                 let pairs = releases.as_chunks::<2>().0;
-                pairs.iter().map(|[above, below]| mean_of(mean, [above, below], quantile)).collect()
+                pairs.iter().map(|[above, below]| mean_of(*mean, [above, below], quantile)).collect()
             }
+            Reading::Cumulated(cumulated) => {
+                let per_lane = cumulated.intervals_per_lane();
+                cumulated.read(releases, self.intervals.quantile(plan, &first.spread(), per_lane))
+            }
+            Reading::Nested => self.differences(plan, releases),
         }
+    }
+
+    /// What each release has more than the next, and the last one.
+    fn differences(&mut self, plan: &Plan, releases: &[Release]) -> Vec<Measured> {
+        let next = releases.iter().skip(1).map(Some).chain([None]);
+        let differences = releases.iter().zip(next).filter_map(|(release, next)| match next {
+            Some(next) => release.less(next),
+            None => Some(*release),
+        });
+        let of = |release: &Release, post| {
+            total(self.intervals, release, self.intervals.margin(plan, &release.spread()), post)
+        };
+        differences.zip(&mut self.post).map(|(release, post)| of(&release, post)).collect()
     }
 
     /// The same for sums over periods, which do not only grow.

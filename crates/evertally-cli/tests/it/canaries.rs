@@ -89,6 +89,46 @@ impl Planted {
     }
 }
 
+/// The ends of edges are secret, in whatever a run writes and however it fails.
+#[test]
+fn graphs_show_no_edge_and_no_key() {
+    let planted = Planted::new();
+    let [one, other] = ["canaryone", "canaryother"];
+    let edges = format!("time,one,other\n2026-01-05T00:10:00Z,{one},{other}\n2026-01-05T01:10:00Z,{one},c\n");
+    planted.place.write("edges.csv", &edges);
+    planted.place.write("loop.csv", edges + "2026-01-05T01:10:00Z,d,d\n");
+    let graph = |file: &str| {
+        format!(
+            "graph {file} --time time --nodes one,other --every 1h --from 2026-01-05 --horizon 4 \
+             --count edges,degrees,stars:2,triangles --max-degree 3 {BUDGET} --noise-key noise.key"
+        )
+    };
+    let search = |ran: Ran| {
+        for name in [one, other] {
+            assert!(!ran.stdout.contains(name) && !ran.stderr.contains(name), "{}", ran.stderr);
+            for file in ["graph.csv", "graph.jsonl", "graph.svg"] {
+                let bytes = std::fs::read(planted.place.path(file)).unwrap_or_default();
+                assert!(!String::from_utf8_lossy(&bytes).contains(name), "{file}");
+            }
+        }
+        ran.code
+    };
+    for (number, more) in
+        ["--output graph.csv --plot graph.svg", "--output graph.jsonl", "--verbose"].iter().enumerate()
+    {
+        assert_eq!(search(planted.run(&format!("{} {more}", graph("edges.csv")))), Some(0), "{number}");
+    }
+    for bad in [
+        graph("loop.csv"),
+        format!("{} --memory-limit 1000", graph("edges.csv")),
+        graph("edges.csv").replace("--horizon 4", "--horizon 1"),
+        graph("edges.csv").replace("noise.key", "bad.key"),
+        graph("edges.csv").replace("one,other", "one,nobody"),
+    ] {
+        assert!(matches!(search(planted.run(&bad)), Some(1..=3)), "{bad}");
+    }
+}
+
 #[test]
 fn releases_and_pictures_show_no_count_and_no_key() {
     let planted = Planted::new();

@@ -21,6 +21,7 @@ mod distinct;
 mod follow;
 mod gamma;
 mod going_on;
+mod graph;
 mod histogram;
 mod inputs;
 mod key_kills;

@@ -15,11 +15,14 @@
 //! **Rounding.** Coefficients that are each off by a relative 2⁻⁴² move R u by at most f·2⁻⁴²·Δ, which is
 //! within f times the margin of a sensitivity.
 
-use super::Factorization;
+use super::{Factorization, squares};
 use crate::privacy::{MARGIN, Participation, round_up};
 
 /// Δ of a factorization for any participation. All plans take it from here.
 pub(crate) fn sensitivity(factorization: &dyn Factorization, participation: Participation) -> f64 {
+    if let Some(max_squares) = participation.squares() {
+        return squares::sensitivity(factorization, max_squares);
+    }
     if !participation.is_in_turn() {
         return factorization.sensitivity(participation);
     }
@@ -33,7 +36,8 @@ pub(crate) fn sensitivity(factorization: &dyn Factorization, participation: Part
 /// The encoder of changes for mechanisms that fit themselves to a participation: the bound is a multiple
 /// of the norm of a column.
 pub(crate) fn fitted_to(participation: Participation) -> Participation {
-    if participation.is_in_turn() { Participation::single() } else { participation }
+    let is_of_columns = participation.is_in_turn() || participation.squares().is_some();
+    if is_of_columns { Participation::single() } else { participation }
 }
 
 /// Whether the Gram matrix of a lower-triangular Toeplitz matrix with these coefficients falls.

@@ -37,6 +37,7 @@ mod output_perturbation;
 mod series;
 mod smooth_binary;
 mod square_root;
+mod squares;
 mod streamed;
 mod tree;
 mod window_root;

@@ -67,7 +67,9 @@ impl Planner<'_> {
         // The graded square root is within 0.2 % of the least mean error and within 1 % of the
         // least worst error. Only the optimum is closer. If it can be used, preparing the others
         // would only take time.
-        let is_single = self.spec.workload == Workload::PrefixSum && self.participations() == 1;
+        // Changes of bounded squares cost a multiple of one step.
+        let is_one_step = self.participations() == 1 || self.spec.participation.squares().is_some();
+        let is_single = self.spec.workload == Workload::PrefixSum && is_one_step;
         if is_single
             && self.horizon > ALWAYS_COMPARED
             && let Ok(plan) = self.plan_for(Mechanism::GradedSquareRoot { decays: None }, &())

@@ -207,8 +207,10 @@ impl ExactRequest<'_> {
     /// other keys.
     fn touched(&self) -> f64 {
         let steps = self.spec.participation.bounded(self.factorization.horizon()) as f64;
-        match self.spec.shape {
+        let are_integers = self.spec.participation.squares().is_some();
+        match &self.spec.shape {
             Shape::Scalar => 1.0,
+            Shape::Keyed { keys } if are_integers => keys.len() as f64,
             _ => 2.0 * self.spec.lanes_per_step() as f64 * steps,
         }
     }

@@ -94,12 +94,29 @@ impl PlanSpec {
                 "changes that are counted one by one: one key per step, and values that are not split";
             return Err(Error::bad("participation", expected, self.participation));
         }
+        self.check_squares()?;
         if self.contribution.is_vector() && !matches!(self.shape, Shape::Vector { .. }) {
             return Err(Error::bad("contribution", "a range of numbers", self.contribution));
         }
         if self.contribution.keys() > 1 && !self.shape.is_keyed() {
             let expected = "a range of numbers that are not split, without keys to split them between";
             return Err(Error::bad("contribution", expected, self.contribution));
+        }
+        Ok(())
+    }
+
+    /// Refuses what changes of bounded squares do not have: their bound counts integers of one unit.
+    fn check_squares(&self) -> Result<()> {
+        if self.participation.squares().is_none() {
+            return Ok(());
+        }
+        let (lo, hi) = (self.contribution.lo(), self.contribution.hi());
+        if (lo, hi) != (-1.0, 1.0) || self.contribution.is_vector() || self.lanes_per_step() > 1 {
+            let expected = "a value in [-1, 1] in one key, the unit of changes of bounded squares";
+            return Err(Error::bad("contribution", expected, self.contribution));
+        }
+        if self.arithmetic == Some(Arithmetic::Float) {
+            return Err(Error::bad("arithmetic", "exact for changes of bounded squares", "float"));
         }
         Ok(())
     }
@@ -131,7 +148,8 @@ impl PlanSpec {
 
     /// Whether floating point is not acceptable.
     pub(super) fn insists_on_exact(&self) -> bool {
-        self.arithmetic == Some(Arithmetic::Exact) || self.grid.is_some()
+        let counts_integers = self.participation.squares().is_some();
+        self.arithmetic == Some(Arithmetic::Exact) || self.grid.is_some() || counts_integers
     }
 }
 
@@ -200,6 +218,12 @@ impl<'a> Planner<'a> {
                 mechanism,
                 "its Gaussian noise cannot give pure ε (δ = 0); laplace-tree can",
             )),
+            (NoiseKind::Laplace, _) if self.spec.participation.squares().is_some() => {
+                Err(Error::unsupported(
+                    mechanism,
+                    "the squares of changes bound their Euclidean norm, and Laplace noise needs a bound on the sum of magnitudes",
+                ))
+            }
             (NoiseKind::Laplace, NoiseKind::Gaussian) => {
                 Err(Error::unsupported(mechanism, "it is calibrated to pure ε only: ask for δ = 0"))
             }

@@ -26,6 +26,13 @@
 //! most zero; hence ‖Σ_l (−1)^l r_{i_l}‖² = Σ_l ‖r_{i_l}‖² + 2 Σ_l (…) ≤ m·Δ₁². Keys are orthogonal, so all
 //! together move by at most M·f·Δ₁, or M·√f·Δ₁ if RᵀR falls.
 //!
+//! **Changes of bounded squares** ([`Participation::changes`]). One person changes the input in any steps, by
+//! integers. In each key the changes upwards add up to at most p, those downwards to at most q, and Σ (p² + q²)
+//! over all keys is at most Q. The change of a key is u − w with u, w ≥ 0, so that ‖Ru‖ ≤ p·Δ₁ and ‖Rw‖ ≤ q·Δ₁
+//! by the triangle inequality. If RᵀR ≥ 0 entrywise, then ⟨Ru, Rw⟩ ≥ 0 and ‖R(u − w)‖² ≤ (p² + q²)·Δ₁².
+//! Otherwise ‖R(u − w)‖² ≤ (p + q)²·Δ₁² ≤ 2(p² + q²)·Δ₁². Keys are orthogonal, so all together move by at most
+//! √Q·Δ₁, or √(2Q)·Δ₁. A replacement moves the input by two such changes, which may point apart: twice as far.
+//!
 //! **A value that is split between keys** ([`Contribution::split_between`]) moves the input no further
 //! than a whole one. Let its parts v_j have one sign and add up to v, a value of the range. Pick key j
 //! with probability v_j/v and add all of v to it: this is a whole contribution, and its mean is the
@@ -95,14 +102,25 @@ impl FromStr for Neighbours {
 pub struct Participation {
     max_steps: u64,
     min_gap: u64,
-    is_in_turn: bool,
+    kind: Kind,
+}
+
+/// What the number of a participation bounds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Kind {
+    /// Steps, with any value in each.
+    Steps,
+    /// Changes, up and down in turn.
+    InTurn,
+    /// The squares of what goes up and of what goes down in each key, added up.
+    Squares,
 }
 
 impl Participation {
     /// One step only: event-level privacy, or persons who contribute once.
     #[must_use]
     pub fn single() -> Self {
-        Self { max_steps: 1, min_gap: 1, is_in_turn: false }
+        Self { max_steps: 1, min_gap: 1, kind: Kind::Steps }
     }
 
     /// At most `max_steps` steps, any two of them at least `min_gap` apart (1: consecutive steps
@@ -117,7 +135,7 @@ impl Participation {
         if min_gap == 0 {
             return Err(Error::bad("min_gap", "at least 1 (steps may be consecutive)", min_gap));
         }
-        Ok(Self { max_steps, min_gap, is_in_turn: false })
+        Ok(Self { max_steps, min_gap, kind: Kind::Steps })
     }
 
     /// At most this many changes, up and down in turn: in each key, a value and its negative alternate.
@@ -137,17 +155,46 @@ impl Participation {
         if max_changes == 0 {
             return Err(Error::bad("max_changes", "at least 1", max_changes));
         }
-        Ok(Self { max_steps: max_changes, min_gap: 1, is_in_turn: true })
+        Ok(Self { max_steps: max_changes, min_gap: 1, kind: Kind::InTurn })
+    }
+
+    /// Changes by integers, up and down in any steps. What goes up in a key and what goes down in it are
+    /// each added up and squared, and all these squares together are at most this.
+    ///
+    /// Such a plan takes the exact path, and its contribution is a value in [−1, 1], the unit of the changes.
+    ///
+    /// ```
+    /// use evertally::privacy::Participation;
+    /// let edge = Participation::changes(8)?;
+    /// assert_eq!(edge.to_string(), "changes whose squares add up to at most 8");
+    /// assert_eq!(edge.squares(), Some(8));
+    /// # Ok::<(), evertally::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `BadParameter` for no change.
+    pub fn changes(max_squares: u64) -> Result<Self> {
+        if max_squares == 0 {
+            return Err(Error::bad("max_squares", "at least 1", max_squares));
+        }
+        Ok(Self { max_steps: max_squares, min_gap: 1, kind: Kind::Squares })
+    }
+
+    /// The most that the squares of changes add up to, if that is what is bounded.
+    #[must_use]
+    pub fn squares(&self) -> Option<u64> {
+        (self.kind == Kind::Squares).then_some(self.max_steps)
     }
 
     /// Whether a person changes the input up and down in turn. Without it, any values are allowed in the
     /// steps of a person.
     #[must_use]
     pub fn is_in_turn(&self) -> bool {
-        self.is_in_turn
+        self.kind == Kind::InTurn
     }
 
-    /// The number of steps in which one person may contribute, or of changes in turn.
+    /// The number of steps in which one person may contribute, or of changes in turn. Changes of bounded
+    /// squares are no more than these, because they are integers.
     #[must_use]
     pub fn max_steps(&self) -> u64 {
         self.max_steps
@@ -160,10 +207,10 @@ impl Participation {
     }
 
     /// The number of steps that fit in a horizon: min(k, ⌈horizon/b⌉). Changes in turn all fit, because
-    /// they may be in one step of different keys.
+    /// they may be in one step of different keys, and so do changes of bounded squares.
     #[must_use]
     pub fn bounded(&self, horizon: u64) -> u64 {
-        if self.is_in_turn {
+        if self.kind != Kind::Steps {
             return self.max_steps;
         }
         self.max_steps.min(horizon.div_ceil(self.min_gap))
@@ -179,8 +226,11 @@ impl Default for Participation {
 impl fmt::Display for Participation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.max_steps, self.min_gap) {
-            (changes, _) if self.is_in_turn => {
+            (changes, _) if self.kind == Kind::InTurn => {
                 f.pad(&format!("at most {changes} changes, up and down in turn"))
+            }
+            (squares, _) if self.kind == Kind::Squares => {
+                f.pad(&format!("changes whose squares add up to at most {squares}"))
             }
             (1, 1) => f.pad("one step"),
             (steps, gap) => f.pad(&format!("at most {steps} steps, at least {gap} apart")),
@@ -201,13 +251,17 @@ impl FromStr for Participation {
         if let Some(Ok(changes)) = changes.map(str::parse) {
             return Self::in_turn(changes);
         }
+        let squares = text.strip_prefix("changes whose squares add up to at most ").map(str::parse);
+        if let Some(Ok(squares)) = squares {
+            return Self::changes(squares);
+        }
         let numbers = || {
             let (steps, gap) = text.strip_prefix("at most ")?.split_once(" steps, at least ")?;
             Some((steps.parse().ok()?, gap.strip_suffix(" apart")?.parse().ok()?))
         };
         let (steps, gap) = numbers().ok_or_else(|| {
-            let expected =
-                "one step, or at most K steps, at least B apart, or at most F changes, up and down in turn";
+            let expected = "one step, or at most K steps, at least B apart, or at most F changes, up and \
+                            down in turn, or changes whose squares add up to at most Q";
             Error::bad("participation", expected, format!("{text:?}"))
         })?;
         Self::at_most(steps, gap)
@@ -461,6 +515,23 @@ mod tests {
             assert!(bad.parse::<Participation>().is_err());
         }
         assert!(Participation::in_turn(0).is_err());
+    }
+
+    #[test]
+    fn changes_of_bounded_squares_are_another_participation() {
+        let squares = Participation::changes(4).unwrap();
+        assert!(!squares.is_in_turn() && squares.bounded(2) == 4);
+        for other in [Participation::in_turn(4).unwrap(), Participation::at_most(4, 1).unwrap()] {
+            assert_ne!(squares, other);
+            assert_eq!(other.squares(), None);
+        }
+        assert_eq!(squares.to_string().parse::<Participation>().unwrap(), squares);
+        for bad in ["0", "x", "-1", ""] {
+            assert!(
+                format!("changes whose squares add up to at most {bad}").parse::<Participation>().is_err()
+            );
+        }
+        assert!(Participation::changes(0).is_err());
     }
 
     #[test]

@@ -114,7 +114,7 @@ pub(super) fn run(task: &Task<'_>, key: Key, format: OutputFormat, inputs: &Inpu
         }
     })?;
     let destination = Destination::open(args.output.as_deref(), existing)?;
-    interrupt::advise(finish::advice(task));
+    interrupt::advise(task.outputs().advice());
     let mut header = Header::new();
     finding.describe(&mut header);
     describe(task, steps.steps(), &mut header);
@@ -134,7 +134,7 @@ pub(super) fn run(task: &Task<'_>, key: Key, format: OutputFormat, inputs: &Inpu
         progress.update(Some((step + 1) as f64 / steps.steps() as f64));
     }
     let table = writer.finish()?;
-    finish::write_outputs(task, Some(table), None, None)?;
+    task.outputs().write(Some(table), None, None)?;
     manners::summarise(summary(task, &released(&finding, &steps)));
     Ok(())
 }

@@ -1,11 +1,13 @@
 //! Reads rows as events, and reports events that do not count.
 
 use super::options::{Outside, Unnamed};
+use super::schedule::show_time;
 use super::task::Task;
 use crate::error::{CliError, Result, shown};
 use crate::input::{Cell, EXPECTED_VALUE, Row, RowReader, expected, place};
 use crate::manners::warn;
-use evertally_stream::{Error as StreamError, Event, Operation, Outcome};
+use evertally_stream::time::TimeReader;
+use evertally_stream::{Buckets, Error as StreamError, Event, Operation, Outcome};
 
 /// Refuses an input whose keys, persons or ids are in a column that cannot hold names. The types of
 /// columns are public, so this is decided before a row is read.
@@ -107,7 +109,8 @@ impl<'a> EventRow<'a> {
         let mut event = Event::default();
         let mut cells = cells.iter_mut();
         if let (Some(column), Some(cell)) = (&task.args.time, cells.next()) {
-            event.time = cell.as_time(&task.times).ok_or_else(|| bad_time(task, &place(column), cell))?;
+            event.time =
+                cell.as_time(&task.times).ok_or_else(|| bad_time(&task.times, &place(column), cell))?;
         }
         if let Some(column) = task.value_column() {
             let cell = cells.next();
@@ -154,9 +157,7 @@ impl<'a> EventRow<'a> {
         let Some(buckets) = task.buckets().filter(|_| is_outside) else {
             return CliError::BadRow(format!("{place}: {error}"));
         };
-        let [from, to] = [0, buckets.steps()].map(|step| task.show_time(buckets.start_of(step)));
-        let remedy = "--outside drop leaves such events out";
-        CliError::bad(format!("{place}: expected a time from {from} to before {to} ({remedy}), {error}"))
+        outside_range(&place, buckets, &task.times, error)
     }
 
     /// The error for an event without a person.
@@ -168,8 +169,20 @@ impl<'a> EventRow<'a> {
     }
 }
 
+/// The error for a time outside the declared range.
+pub(crate) fn outside_range(
+    place: &str,
+    buckets: &Buckets,
+    times: &TimeReader,
+    error: &StreamError,
+) -> CliError {
+    let [from, to] = [0, buckets.steps()].map(|step| show_time(times, buckets.start_of(step)));
+    let remedy = "--outside drop leaves such events out";
+    CliError::bad(format!("{place}: expected a time from {from} to before {to} ({remedy}), {error}"))
+}
+
 /// The error for a cell that is no time.
-fn bad_time(task: &Task<'_>, place: &str, cell: &Cell) -> CliError {
+pub(crate) fn bad_time(times: &TimeReader, place: &str, cell: &Cell) -> CliError {
     if let Cell::Single(number) = cell {
         let looks = if (1e8..1e11).contains(number) { "; it looks like Unix seconds, but" } else { ":" };
         return expected(
@@ -178,18 +191,18 @@ fn bad_time(task: &Task<'_>, place: &str, cell: &Cell) -> CliError {
             cell,
         );
     }
-    let is_ambiguous = cell.as_shown().is_some_and(|text| task.times.is_ambiguous(&text));
+    let is_ambiguous = cell.as_shown().is_some_and(|text| times.is_ambiguous(&text));
     let remedy = if is_ambiguous {
         "; say which number is the day with --time-format %d/%m/%Y or --time-format %m/%d/%Y"
-    } else if task.times.format().is_none() {
+    } else if times.format().is_none() {
         "; --time-format reads others"
     } else {
         ""
     };
-    expected(place, &format!("{}{remedy}", task.times.expected()), cell)
+    expected(place, &format!("{}{remedy}", times.expected()), cell)
 }
 
-const OUTSIDE: &str = "an event outside the declared range was dropped, as will be others";
+pub(crate) const OUTSIDE: &str = "an event outside the declared range was dropped, as will be others";
 
 /// What a run of a state does with events of other steps.
 const OF_AN_EARLIER_RUN: &str =
@@ -308,13 +321,7 @@ impl<'a> LeftOut<'a> {
 
     /// Reports at the end how many rows could not be read, and how many events named nobody.
     pub(super) fn tell(self) {
-        match self.bad {
-            0 => {}
-            1 => warn("1 row cannot be read and was left out; without --skip-bad-rows it would be named"),
-            count => warn(format_args!(
-                "{count} rows cannot be read and were left out; without --skip-bad-rows the first would be named"
-            )),
-        }
+        tell_bad_rows(self.bad);
         match self.unnamed {
             0 => {}
             1 => warn("1 event names no person and was left out; --unnamed refuse stops instead"),
@@ -322,5 +329,16 @@ impl<'a> LeftOut<'a> {
                 "{count} events name no person and were left out; --unnamed refuse stops instead"
             )),
         }
+    }
+}
+
+/// Reports how many rows could not be read.
+pub(crate) fn tell_bad_rows(count: u64) {
+    match count {
+        0 => {}
+        1 => warn("1 row cannot be read and was left out; without --skip-bad-rows it would be named"),
+        count => warn(format_args!(
+            "{count} rows cannot be read and were left out; without --skip-bad-rows the first would be named"
+        )),
     }
 }

@@ -28,44 +28,79 @@ const MEMORY_TO_FINISH: usize = 64 << 20;
 
 /// Stops before an output is opened if the system has no memory left for it (`ulimit -v`). A program whose
 /// memory ends while it writes leaves a temporary file behind.
-pub(super) fn check_memory() -> Result<()> {
+pub(crate) fn check_memory() -> Result<()> {
     memory::check_for(MEMORY_TO_FINISH, "writing: nothing was released")
 }
 
-/// Writes the outputs beside the table, completes all of them and gives them their names.
-pub(super) fn write_outputs(
-    task: &Task<'_>,
-    table: Option<Destination>,
-    plot: Option<((&Path, PlotFormat), &EstimateChart)>,
-    covariance: Option<&Matrix>,
-) -> Result<()> {
-    let Some(mut table) = table else { return Ok(()) };
-    table.complete()?;
-    match write_others(task, plot, covariance) {
-        Ok(mut outputs) => {
-            outputs.insert(0, table);
-            commit_together(outputs)
-        }
-        Err(failed) => Err(without_others(task, table, &failed)),
-    }
+/// How the outputs of a run are treated.
+#[derive(Clone, Copy)]
+pub(crate) struct Outputs {
+    pub(crate) existing: Existing,
+    /// Whether the key of the run is kept, so that it can be repeated.
+    pub(crate) has_key: bool,
 }
 
-/// The plot and the covariance, complete and without their names.
-fn write_others(
-    task: &Task<'_>,
-    plot: Option<((&Path, PlotFormat), &EstimateChart)>,
-    covariance: Option<&Matrix>,
-) -> Result<Vec<Destination>> {
-    let existing = task.args.force.existing();
-    let mut others = Vec::new();
-    if let Some(((path, format), chart)) = plot {
-        let bytes = with_progress("drawing", |_| render(chart, format))?;
-        others.push(written(path, existing, &bytes)?);
+impl Outputs {
+    /// Writes the outputs beside the table, completes all of them and gives them their names.
+    pub(crate) fn write(
+        self,
+        table: Option<Destination>,
+        plot: Option<((&Path, PlotFormat), &EstimateChart)>,
+        covariance: Option<(&Path, &Matrix)>,
+    ) -> Result<()> {
+        let Some(mut table) = table else { return Ok(()) };
+        table.complete()?;
+        match self.write_others(plot, covariance) {
+            Ok(mut outputs) => {
+                outputs.insert(0, table);
+                commit_together(outputs)
+            }
+            Err(failed) => Err(self.without_others(table, &failed)),
+        }
     }
-    if let (Some(path), Some(covariance)) = (task.args.covariance.path()?, covariance) {
-        others.push(written(path, existing, &npy_matrix(covariance))?);
+
+    /// The plot and the covariance, complete and without their names.
+    fn write_others(
+        self,
+        plot: Option<((&Path, PlotFormat), &EstimateChart)>,
+        covariance: Option<(&Path, &Matrix)>,
+    ) -> Result<Vec<Destination>> {
+        let mut others = Vec::new();
+        if let Some(((path, format), chart)) = plot {
+            let bytes = with_progress("drawing", |_| render(chart, format))?;
+            others.push(written(path, self.existing, &bytes)?);
+        }
+        if let Some((path, covariance)) = covariance {
+            others.push(written(path, self.existing, &npy_matrix(covariance))?);
+        }
+        Ok(others)
     }
-    Ok(others)
+
+    /// What to do if the run is stopped after it was paid for.
+    pub(crate) fn advice(self) -> &'static str {
+        if self.has_key {
+            "its releases are not complete; with the same key, the same command completes them without a second charge"
+        } else {
+            "its releases are not complete; a new run draws new noise and spends its budget again"
+        }
+    }
+
+    /// The error for a run whose plot or covariance failed, with what became of its releases.
+    fn without_others(self, table: Destination, failed: &CliError) -> CliError {
+        let failed = match failed {
+            CliError::ClosedPipe => "an output was not read to its end".to_owned(),
+            other => other.to_string(),
+        };
+        if self.has_key && table.can_vanish() {
+            return CliError::Failure(format!(
+                "{failed}; no output was written, and the same command makes the same releases again without a second charge"
+            ));
+        }
+        match table.leave() {
+            Ok(place) => CliError::Failure(format!("{failed}; the releases are in {place}")),
+            Err(lost) => CliError::Failure(format!("{failed}; and {lost}")),
+        }
+    }
 }
 
 fn written(path: &Path, existing: Existing, bytes: &[u8]) -> Result<Destination> {
@@ -74,32 +109,6 @@ fn written(path: &Path, existing: Existing, bytes: &[u8]) -> Result<Destination>
     out.write_all(bytes).map_err(|error| CliError::writing(&name, &error))?;
     out.complete()?;
     Ok(out)
-}
-
-/// What to do if the run is stopped after it was paid for.
-pub(super) fn advice(task: &Task<'_>) -> &'static str {
-    if task.args.noise_key.path().is_some() {
-        "its releases are not complete; with the same key, the same command completes them without a second charge"
-    } else {
-        "its releases are not complete; a new run draws new noise and spends its budget again"
-    }
-}
-
-/// The error for a run whose plot or covariance failed, with what became of its releases.
-fn without_others(task: &Task<'_>, table: Destination, failed: &CliError) -> CliError {
-    let failed = match failed {
-        CliError::ClosedPipe => "an output was not read to its end".to_owned(),
-        other => other.to_string(),
-    };
-    if task.args.noise_key.path().is_some() && table.can_vanish() {
-        return CliError::Failure(format!(
-            "{failed}; no output was written, and the same command makes the same releases again without a second charge"
-        ));
-    }
-    match table.leave() {
-        Ok(place) => CliError::Failure(format!("{failed}; the releases are in {place}")),
-        Err(lost) => CliError::Failure(format!("{failed}; and {lost}")),
-    }
 }
 
 /// Says how to go on after a signal has ended a followed run.

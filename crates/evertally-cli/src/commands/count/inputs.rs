@@ -15,7 +15,7 @@ pub(crate) struct InputArgs {
     /// Compression is recognised by content. A quoted pattern such as 'visits-*.csv' stands for all
     /// files that match it. In JSON, Parquet and Arrow, user.id is the member id of user; a dot that
     /// belongs to a name is written \., and a column with the whole name wins.
-    pub(super) file: PathBuf,
+    pub(crate) file: PathBuf,
     /// More files with the same columns. Their order does not matter with --time
     #[arg(value_name = "FILE")]
     pub(super) more_files: Vec<PathBuf>,
@@ -39,21 +39,21 @@ pub(crate) struct InputArgs {
     /// Such a row has a time or value that is none, the wrong number of columns, or is no JSON object.
     /// How many there were is private: it is shown to you, and not written to the output.
     #[arg(long, requires = "time", help_heading = "What counts")]
-    pub(super) skip_bad_rows: bool,
+    pub(crate) skip_bad_rows: bool,
 }
 
 impl InputArgs {
     /// The files, with patterns expanded.
-    pub(super) fn expand(&self) -> Result<Inputs> {
+    pub(crate) fn expand(&self) -> Result<Inputs> {
         let more = self.more_files.iter().map(PathBuf::as_path);
         Inputs::expand(std::iter::once::<&Path>(&self.file).chain(more))
     }
 
-    pub(super) fn layout(&self) -> Layout {
+    pub(crate) fn layout(&self) -> Layout {
         Layout { format: self.input_format, delimiter: self.delimiter }
     }
 
-    pub(super) fn filter(&self) -> Result<Option<Filter>> {
+    pub(crate) fn filter(&self) -> Result<Option<Filter>> {
         let parse =
             |text: &String| Filter::parse(text).map_err(|error| CliError::bad(format!("--where: {error}")));
         self.condition.as_ref().map(parse).transpose()

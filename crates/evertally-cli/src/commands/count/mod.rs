@@ -29,9 +29,14 @@ mod task;
 mod tests;
 mod truth;
 
+pub(crate) use events::{OUTSIDE, bad_time, outside_range, tell_bad_rows};
 pub(crate) use filter::Filter;
+pub(crate) use finish::{Outputs, check_memory};
 pub(crate) use groups::{key_set, keys_by_line};
-pub(crate) use options::CountArgs;
+pub(crate) use inputs::InputArgs;
+pub(crate) use options::{CountArgs, DayOfWeek, Outside};
+pub(crate) use schedule::{Range, buckets_of, defined, describe_buckets, show_time, time_reader};
+pub(crate) use summary::{buckets_in_words, error_in_words, list};
 pub(crate) use task::parse_clamp;
 
 use crate::error::{CliError, Result};
@@ -86,8 +91,7 @@ pub(crate) fn run(args: &CountArgs) -> Result<()> {
     // Bad parameters are refused before anything is read, unless they depend on what is read.
     let prepare = |horizon| -> Result<Prepared> {
         let (spec, post) = (task.spec_for(horizon), task.post_processing.clone());
-        let prepared = Prepared::new(&spec, post, task.intervals())?;
-        Ok(prepared.of_means(task.mean).cumulating(task.cumulated.clone()))
+        Ok(Prepared::new(&spec, post, task.intervals())?.read_as(task.reading()))
     };
     let planned = task.horizon().map(prepare).transpose()?;
     manners::advise(task.spec.budget.budget()?, None);
@@ -143,7 +147,7 @@ pub(crate) fn run(args: &CountArgs) -> Result<()> {
             finish::check_memory()?;
             let opened = Destination::open(args.output.as_deref(), existing)?;
             _hold = pays.then(interrupt::hold);
-            interrupt::advise(finish::advice(&task));
+            interrupt::advise(task.outputs().advice());
             Ok::<_, CliError>(opened)
         };
         let known = if task.is_unbounded() { Input::SoFar } else { Input::Whole };
@@ -171,7 +175,8 @@ pub(crate) fn run(args: &CountArgs) -> Result<()> {
         manners::note("stopped: nothing was released, and no budget was spent");
         return Ok(());
     }
-    finish::write_outputs(&task, table, plot.map(|plot| (plot, &chart)), released.covariance.as_ref())?;
+    let covariance = task.covariance_to_write(released.covariance.as_ref())?;
+    task.outputs().write(table, plot.map(|plot| (plot, &chart)), covariance)?;
     if interrupt::is_stopping() {
         finish::say_how_to_go_on(&task, &released);
     }

@@ -1,7 +1,7 @@
 //! Turns closed steps into estimates, writes them and keeps them for the plot.
 
 use super::options::Unnamed;
-use super::schedule::Steps;
+use super::schedule::{Steps, describe_buckets};
 use super::summary::Released;
 use super::task::Task;
 use super::truth::TruthNotPrivate;
@@ -388,18 +388,7 @@ pub(super) fn describe(task: &Task<'_>, horizon: u64, header: &mut Header) {
     }
     match &task.steps {
         Steps::Buckets(buckets) => {
-            header.record("from", task.show_time(buckets.start_of(0)));
-            header.record("every", buckets.every().to_string());
-            if let Some(calendar) = buckets.calendar() {
-                let (unit, zone) = (calendar.every().unit(), calendar.zone().name());
-                header.record("calendar", format!("{unit}s of {zone}"));
-            }
-            if let Some(zone) = task.times.zone() {
-                header.record("timezone", zone.name());
-            }
-            if let Some(format) = task.times.format() {
-                header.record("time_format", format);
-            }
+            describe_buckets(header, buckets, &task.times);
             if task.args.until.is_some() && task.args.state.is_none() {
                 header.record("until", task.show_time(buckets.start_of(buckets.steps())));
             }

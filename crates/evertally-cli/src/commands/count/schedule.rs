@@ -7,10 +7,12 @@
 
 use super::options::{CountArgs, DayOfWeek};
 use crate::error::{CliError, Result, shown};
+use crate::output::Header;
 use evertally::Horizon;
 use evertally_stream::time::{self, TimeReader};
 use evertally_stream::{
-    BucketLength, Buckets, Calendar, CalendarLength, Error as StreamError, StepLength, Zone,
+    BucketLength, Buckets, Calendar, CalendarLength, Definition, Error as StreamError, Reading, StepLength,
+    Zone,
 };
 
 /// What a step is.
@@ -34,12 +36,24 @@ enum End {
     Never,
 }
 
+/// The options of a declared range of time.
+pub(crate) struct Range<'a> {
+    pub(crate) every: &'a str,
+    pub(crate) from: &'a str,
+    pub(crate) horizon: Option<Horizon>,
+    pub(crate) to: Option<&'a str>,
+    /// The end of the releases, in a range without an end of its own.
+    pub(crate) until: Option<&'a str>,
+    /// Whether something other than an option ends the releases: the clock, or the runs of a state.
+    pub(crate) may_be_endless: bool,
+    pub(crate) week_starts: Option<DayOfWeek>,
+}
+
 /// How the times of events are read.
-pub(super) fn time_reader(args: &CountArgs) -> Result<TimeReader> {
-    let zone = args.timezone.as_deref().map(zone_named).transpose()?;
+pub(crate) fn time_reader(timezone: Option<&str>, time_format: Option<&str>) -> Result<TimeReader> {
+    let zone = timezone.map(zone_named).transpose()?;
     let zone = zone.filter(|zone| !zone.is_utc());
-    TimeReader::new(zone, args.time_format.as_deref())
-        .map_err(|error| CliError::bad(format!("--time-format: {error}")))
+    TimeReader::new(zone, time_format).map_err(|error| CliError::bad(format!("--time-format: {error}")))
 }
 
 pub(super) fn steps_of(args: &CountArgs, times: &TimeReader) -> Result<Steps> {
@@ -49,16 +63,32 @@ pub(super) fn steps_of(args: &CountArgs, times: &TimeReader) -> Result<Steps> {
     let (Some(_), Some(every), Some(from)) = (&args.time, &args.every, &args.from) else {
         return rows(args).map(Steps::Rows);
     };
+    let range = Range {
+        every,
+        from,
+        horizon: args.horizon,
+        to: args.to.as_deref(),
+        // With --state, --until is the end of a run, not of the range.
+        until: args.until.as_deref().filter(|_| args.state.is_none()),
+        may_be_endless: args.lag.is_some() || args.state.is_some(),
+        week_starts: args.week_starts,
+    };
+    buckets_of(&range, times).map(Steps::Buckets)
+}
+
+/// The steps of a declared range.
+pub(crate) fn buckets_of(range: &Range<'_>, times: &TimeReader) -> Result<Buckets> {
+    let Range { every, from, .. } = *range;
     let length = StepLength::parse(every, times.zone().is_some())
         .map_err(|error| CliError::bad(format!("--every: {error}")))?;
     // Options have the usual forms, whatever the format of the file.
     let options = TimeReader::new(times.zone().cloned(), None)?;
     let start = option_time("--from", from, &options)?;
     let zone = times.zone().cloned().unwrap_or(Zone::utc());
-    if let Some(day) = args.week_starts {
+    if let Some(day) = range.week_starts {
         check_week(every, from, start, day, &zone)?;
     }
-    let end = declared_end(args, &options)?;
+    let end = declared_end(range, &options)?;
     let buckets = match length {
         StepLength::Fixed(length) => fixed(start, length, end)?,
         StepLength::Calendar(length) => {
@@ -78,7 +108,42 @@ pub(super) fn steps_of(args: &CountArgs, times: &TimeReader) -> Result<Steps> {
     if time::format(buckets.start_of(buckets.steps())).is_none() {
         return Err(CliError::bad(ENDS_TOO_LATE));
     }
-    Ok(Steps::Buckets(buckets))
+    Ok(buckets)
+}
+
+/// A time as it is shown: in the zone that was named, otherwise in UTC.
+pub(crate) fn show_time(times: &TimeReader, micros: i64) -> String {
+    let shown = times.zone().map_or_else(|| time::format(micros), |zone| zone.format(micros));
+    shown.unwrap_or_default()
+}
+
+/// Adds the facts of steps of time to a header.
+pub(crate) fn describe_buckets(header: &mut Header, buckets: &Buckets, times: &TimeReader) {
+    header.record("from", show_time(times, buckets.start_of(0)));
+    header.record("every", buckets.every().to_string());
+    if let Some(calendar) = buckets.calendar() {
+        let (unit, zone) = (calendar.every().unit(), calendar.zone().name());
+        header.record("calendar", format!("{unit}s of {zone}"));
+    }
+    if let Some(zone) = times.zone() {
+        header.record("timezone", zone.name());
+    }
+    if let Some(format) = times.format() {
+        header.record("time_format", format);
+    }
+}
+
+/// The steps and how times are read, for the definition of what is counted.
+pub(crate) fn defined<'a>(buckets: Option<&'a Buckets>, times: &'a TimeReader) -> Definition<'a> {
+    Definition {
+        buckets: buckets.and_then(|buckets| match buckets.every() {
+            StepLength::Fixed(every) => Some((buckets.start_of(0), every)),
+            StepLength::Calendar(_) => None,
+        }),
+        calendar: buckets.and_then(Buckets::calendar),
+        reading: Reading { zone: times.zone().map(Zone::name), format: times.format() },
+        ..Definition::default()
+    }
 }
 
 const ENDS_TOO_LATE: &str = "--horizon: expected a range that ends before the year 10000";
@@ -111,10 +176,8 @@ fn rows(args: &CountArgs) -> Result<Option<u64>> {
     })
 }
 
-fn declared_end(args: &CountArgs, options: &TimeReader) -> Result<End> {
-    // With --state, --until is the end of a run, not of the range.
-    let until = args.until.as_ref().filter(|_| args.state.is_none());
-    Ok(match (args.horizon, &args.to, until) {
+fn declared_end(range: &Range<'_>, options: &TimeReader) -> Result<End> {
+    Ok(match (range.horizon, range.to, range.until) {
         (Some(Horizon::Steps(_)), _, Some(_)) | (None, Some(_), Some(_)) => {
             return Err(CliError::bad(
                 "--until is for --horizon unbounded: a declared number of steps is their end already",
@@ -122,7 +185,7 @@ fn declared_end(args: &CountArgs, options: &TimeReader) -> Result<End> {
         }
         (Some(Horizon::Steps(steps)), _, _) => End::After(steps),
         (Some(Horizon::Unbounded), _, Some(until)) => End::Until(option_time("--until", until, options)?),
-        (Some(Horizon::Unbounded), _, None) if args.lag.is_none() && args.state.is_none() => {
+        (Some(Horizon::Unbounded), _, None) if !range.may_be_endless => {
             return Err(CliError::bad(
                 "--horizon unbounded with --time needs --until TIME, or --follow with --lag LENGTH: otherwise the last event, which is private, would decide the last step",
             ));
@@ -144,10 +207,7 @@ pub(super) fn end_of_run(args: &CountArgs, steps: &Steps, times: &TimeReader) ->
         ));
     };
     let end_time = option_time("--until", until, &TimeReader::new(times.zone().cloned(), None)?)?;
-    let show = |step| {
-        let micros = buckets.start_of(step);
-        times.zone().map_or_else(|| time::format(micros), |zone| zone.format(micros)).unwrap_or_default()
-    };
+    let show = |step| show_time(times, buckets.start_of(step));
     let (every, all) = (buckets.every(), buckets.steps());
     if end_time <= buckets.start_of(0) {
         return Err(CliError::bad(format!("--until: expected a time after --from, got {}", shown(until))));

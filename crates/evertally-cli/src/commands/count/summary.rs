@@ -71,29 +71,34 @@ pub(super) fn summary(task: &Task<'_>, released: &Released) -> String {
 
 /// The number of steps with their unit, as in `1,344 hours`.
 fn steps_in_words(task: &Task<'_>, steps: u64) -> String {
+    match &task.steps {
+        Steps::Rows(_) => format!("{} row{}", grouped(steps as f64, 0), if steps == 1 { "" } else { "s" }),
+        Steps::Buckets(buckets) => buckets_in_words(buckets.every(), steps),
+    }
+}
+
+/// The same for steps of time.
+pub(crate) fn buckets_in_words(every: StepLength, steps: u64) -> String {
     let number = grouped(steps as f64, 0);
     let plural = if steps == 1 { "" } else { "s" };
-    match &task.steps {
-        Steps::Rows(_) => format!("{number} row{plural}"),
-        Steps::Buckets(buckets) => match buckets.every() {
-            StepLength::Calendar(every) if every.count() == 1 => format!("{number} {}{plural}", every.unit()),
-            StepLength::Calendar(every) => {
-                format!("{number} step{plural} of {} {}s", every.count(), every.unit())
-            }
-            StepLength::Fixed(every) => match every.to_string().as_str() {
-                "1s" => format!("{number} second{plural}"),
-                "1m" => format!("{number} minute{plural}"),
-                "1h" => format!("{number} hour{plural}"),
-                "1d" => format!("{number} day{plural}"),
-                "1w" => format!("{number} week{plural}"),
-                every => format!("{number} step{plural} of {every}"),
-            },
+    match every {
+        StepLength::Calendar(every) if every.count() == 1 => format!("{number} {}{plural}", every.unit()),
+        StepLength::Calendar(every) => {
+            format!("{number} step{plural} of {} {}s", every.count(), every.unit())
+        }
+        StepLength::Fixed(every) => match every.to_string().as_str() {
+            "1s" => format!("{number} second{plural}"),
+            "1m" => format!("{number} minute{plural}"),
+            "1h" => format!("{number} hour{plural}"),
+            "1d" => format!("{number} day{plural}"),
+            "1w" => format!("{number} week{plural}"),
+            every => format!("{number} step{plural} of {every}"),
         },
     }
 }
 
 /// An error with about three digits.
-fn error_in_words(error: f64) -> String {
+pub(crate) fn error_in_words(error: f64) -> String {
     const DIGITS: f64 = 3.0;
     if error > 0.0 && error < 1e-3 {
         return format!("{error:.2e}");
@@ -103,7 +108,7 @@ fn error_in_words(error: f64) -> String {
 }
 
 /// The files among some outputs, after a word. Standard output is not a file.
-fn list<const N: usize>(word: &str, paths: [Option<&Path>; N]) -> String {
+pub(crate) fn list<const N: usize>(word: &str, paths: [Option<&Path>; N]) -> String {
     let files = paths.into_iter().flatten().filter(|path| path.as_os_str() != "-");
     let names: Vec<String> = files.map(|path| path.display().to_string()).collect();
     if names.is_empty() { String::new() } else { format!("{word} {}", names.join(", ")) }

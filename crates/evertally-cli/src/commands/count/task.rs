@@ -1,6 +1,7 @@
 //! The options, parsed and checked, with nothing left to decide.
 
 use super::filter::Filter;
+use super::finish::Outputs;
 use super::groups::{Groups, Per, Rates};
 use super::histogram::Bins;
 use super::options::{CountArgs, Unnamed};
@@ -10,14 +11,14 @@ use crate::budget_file::{EVENT, PERSON};
 use crate::commands::report::Reporting;
 use crate::commands::shared::{participation, plan_spec};
 use crate::error::{CliError, Result, shown};
-use crate::mechanism::{Cumulated, Intervals};
+use crate::mechanism::{Cumulated, Intervals, Reading};
 use evertally::post::{BoundedMean, PostProcess};
-use evertally::{Contribution, Division, Horizon, Participation, PlanSpec, Shape, Workload};
-use evertally_stream::time::{self, TimeReader};
+use evertally::{Contribution, Division, Horizon, Matrix, Participation, PlanSpec, Shape, Workload};
+use evertally_stream::time::TimeReader;
 use evertally_stream::{
-    BucketLength, Buckets, Clamp, Closing, Columns, Definition, KeySet, Precedence, Reading, Rules, Share,
-    Stays, StepLength, Zone,
+    BucketLength, Buckets, Clamp, Closing, Columns, Definition, KeySet, Precedence, Rules, Share, Stays,
 };
+use std::path::Path;
 
 /// The default limit on the table of totals, in bytes.
 const DEFAULT_MEMORY_LIMIT: u64 = 4 << 30;
@@ -65,7 +66,7 @@ pub(super) struct Task<'a> {
 impl<'a> Task<'a> {
     pub(super) fn from_args(args: &'a CountArgs) -> Result<Self> {
         needs::check(args)?;
-        let times = schedule::time_reader(args)?;
+        let times = schedule::time_reader(args.timezone.as_deref(), args.time_format.as_deref())?;
         let steps = schedule::steps_of(args, &times)?;
         let until = schedule::end_of_run(args, &steps, &times)?;
         let timed = matches!(steps, Steps::Buckets(_));
@@ -206,6 +207,15 @@ impl<'a> Task<'a> {
         })
     }
 
+    /// How totals are read.
+    pub(super) fn reading(&self) -> Reading {
+        match (self.mean, &self.cumulated) {
+            (Some(mean), _) => Reading::Means(mean),
+            (None, Some(cumulated)) => Reading::Cumulated(cumulated.clone()),
+            (None, None) => Reading::Totals,
+        }
+    }
+
     /// The names of the totals of a step, in order, unless there is only one. A mean has two of each
     /// group ([`Rules::is_mean`]).
     pub(super) fn names_of_totals(&self) -> Option<Vec<String>> {
@@ -270,8 +280,7 @@ impl<'a> Task<'a> {
 
     /// A time as it is shown: in the zone that was named, otherwise in UTC.
     pub(super) fn show_time(&self, micros: i64) -> String {
-        let shown = self.times.zone().map_or_else(|| time::format(micros), |zone| zone.format(micros));
-        shown.unwrap_or_default()
+        schedule::show_time(&self.times, micros)
     }
 
     /// The range of what one protected unit may change in one step. Defaults to zero to one.
@@ -330,12 +339,6 @@ impl<'a> Task<'a> {
                 person: self.args.person_column().map(String::as_str),
                 id: self.args.id.as_deref(),
             },
-            buckets: self.buckets().and_then(|buckets| match buckets.every() {
-                StepLength::Fixed(every) => Some((buckets.start_of(0), every)),
-                StepLength::Calendar(_) => None,
-            }),
-            calendar: self.buckets().and_then(Buckets::calendar),
-            reading: Reading { zone: self.times.zone().map(Zone::name), format: self.times.format() },
             closing: match (self.lag, self.args.follow) {
                 _ if self.args.state.is_some() => Closing::ByRuns,
                 (Some(lag), _) => Closing::ByTheClock { lag_micros: lag.micros() },
@@ -354,12 +357,26 @@ impl<'a> Task<'a> {
                 (!ranges.is_plain()).then(|| (ranges.branching() as u64, ranges.weights()))
             }),
             filter: self.filter.as_ref().map(Filter::canonical),
+            ..schedule::defined(self.buckets(), &self.times)
         }
     }
 
     /// The most steps of a person and the least gap between them, if events name persons.
     fn enforced_bound(&self) -> Option<Participation> {
         (self.bounds_persons && self.args.person_column().is_some()).then_some(self.spec.participation)
+    }
+
+    /// How the outputs are treated.
+    pub(super) fn outputs(&self) -> Outputs {
+        Outputs { existing: self.args.force.existing(), has_key: self.args.noise_key.path().is_some() }
+    }
+
+    /// The covariance of the errors, and the file to write it to, if it was asked for.
+    pub(super) fn covariance_to_write<'b>(
+        &'b self,
+        covariance: Option<&'b Matrix>,
+    ) -> Result<Option<(&'b Path, &'b Matrix)>> {
+        Ok(self.args.covariance.path()?.zip(covariance))
     }
 
     /// The columns to read. Their order is known to [`super::events`] alone.

@@ -112,7 +112,7 @@ fn neighbours(neighbours: Neighbours) -> &'static str {
 pub(crate) fn participation(participation: Participation) -> String {
     match (participation.max_steps(), participation.min_gap()) {
         // 0.1 had none. Its name must be that of nothing else.
-        _ if participation.is_in_turn() => participation.to_string(),
+        _ if participation.is_in_turn() || participation.squares().is_some() => participation.to_string(),
         (1, _) => "one step".to_owned(),
         (steps, gap) => format!("at most {steps} steps, at least {gap} apart"),
     }

@@ -99,7 +99,11 @@ impl Participation {
     #[must_use]
     pub fn name_value(&self) -> Value {
         let bound = Value::new().integer(self.max_steps()).integer(self.min_gap());
-        if self.is_in_turn() { bound.code(1) } else { bound }
+        match self.squares() {
+            Some(_) => bound.code(2),
+            None if self.is_in_turn() => bound.code(1),
+            None => bound,
+        }
     }
 }
 

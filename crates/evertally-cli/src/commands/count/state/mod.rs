@@ -91,7 +91,7 @@ pub(super) fn go_on(
     let (format, pays) = (start.format, start.charge.is_some());
     let destination = place.open()?;
     let _hold = pays.then(interrupt::hold);
-    interrupt::advise(super::finish::advice(task));
+    interrupt::advise(task.outputs().advice());
     let each = |each: &mut dyn FnMut(&[Amount])| steps.totals().for_each(&mut *each);
     let start = Start { past, ..start };
     let mut releaser = Releaser::start(task, prepared, start, &Input::SoFar(&each), destination)
