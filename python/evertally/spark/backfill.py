@@ -50,7 +50,7 @@ def release_shards(
         *_key(job),
         F.lit(0).cast("bigint").alias("total"),
     )
-    rows = _sorted(totals.select("shard", "step", *_key(job), "total").unionByName(keys), shards)
+    rows = sorted_rows(totals.select("shard", "step", *_key(job), "total").unionByName(keys), shards)
     if key is None:
         return rows.mapInPandas(_releases(job, until, None), schema), None
     kept = rows.persist(StorageLevel.MEMORY_AND_DISK)
@@ -67,24 +67,29 @@ def release_shards(
 
 def admit_persons(first: DataFrame, job: Job, shards: int, schema: str) -> DataFrame:
     """The totals of the events that count. `first` has the columns (shard, step, person, key,
-    total), and (time, id) if ids are compared.
+    total), and (time, id) if ids are compared. If a person counts in several keys, it has (time).
     """
     order = ["time", "id"] if "id" in first.columns else []
-    rows = first.select("shard", "step", "person", *_key(job), "total", *order)
-    return _sorted(rows, shards, *order).mapInPandas(_admitted(job), schema)
+    if job.plan.keys_per_person > 1:
+        # Of keys at the same time, the first by name counts first.
+        order = ["time", "key"]
+    kept = [name for name in order if name != "key"]
+    rows = first.select("shard", "step", "person", *_key(job), "total", *kept)
+    return sorted_rows(rows, shards, *order).mapInPandas(_admitted(job), schema)
 
 
 def _key(job: Job) -> list[str]:
     return ["key"] if job.is_keyed else []
 
 
-def _sorted(rows: DataFrame, shards: int, *order: str) -> DataFrame:
+def sorted_rows(rows: DataFrame, shards: int, *order: str) -> DataFrame:
+    """The rows of each shard together, by step."""
     return rows.repartition(shards, "shard").sortWithinPartitions("shard", "step", *order)
 
 
 def _releases(job: Job, until: int, recorded: Optional[RecordedDigests]) -> Mapper:
     def releases(batches: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
-        for number, parts in _by_shard(batches):
+        for number, parts in by_shard(batches):
             shard: Optional[Shard] = None
             check: Optional[Check] = None
             for names, ended, rows in _closed(job, parts, until):
@@ -98,7 +103,7 @@ def _releases(job: Job, until: int, recorded: Optional[RecordedDigests]) -> Mapp
 
 def _digests(job: Job, until: int) -> Mapper:
     def digests(batches: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
-        for number, parts in _by_shard(batches):
+        for number, parts in by_shard(batches):
             digester: Optional[Digester] = None
             next_step = 0
             for names, ended, rows in _closed(job, parts, until):
@@ -154,7 +159,7 @@ def _ordered(job: Job, names: list[str]) -> Optional[list[str]]:
 
 def _admitted(job: Job) -> Mapper:
     def totals(batches: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
-        for _, parts in _by_shard(batches):
+        for _, parts in by_shard(batches):
             persons = participants(job, None)
             for part in parts:
                 yield admitted(job, persons, part)
@@ -162,7 +167,7 @@ def _admitted(job: Job) -> Mapper:
     return totals
 
 
-def _by_shard(batches: Iterator[pd.DataFrame]) -> Iterator[tuple[int, Iterator[pd.DataFrame]]]:
+def by_shard(batches: Iterator[pd.DataFrame]) -> Iterator[tuple[int, Iterator[pd.DataFrame]]]:
     """The name of each shard with its parts, from rows that are sorted by shard."""
     parts = ((shard, part) for rows in batches for shard, part in rows.groupby("shard", sort=True))
     for shard, run in itertools.groupby(parts, key=lambda found: found[0]):

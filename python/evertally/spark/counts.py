@@ -8,15 +8,15 @@ import pickle
 from collections.abc import Sequence
 from dataclasses import replace
 from time import time_ns
-from typing import Optional, Union
+from typing import Any, Optional, Union
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from evertally import BadParameter, NoiseKey, Plan, Unsupported
+from evertally import BadParameter, Discovery, NoiseKey, Plan, Unsupported
 from evertally._native import _GRID, _OTHER, _bucket_micros, _definition, _interval_micros, _time_micros
-from evertally.spark import backfill, events
+from evertally.spark import backfill, events, found
 from evertally.spark.events import Columns, Ticks
 from evertally.spark.record import forget_with, metadata_of
 from evertally.spark.secret import recorded_key, secret_of
@@ -48,11 +48,12 @@ def private_counts(
     time: str,
     every: str,
     start: Moment,
-    plan: Plan,
+    plan: Union[Plan, Discovery],
     noise_key: Union[NoiseKey, str, "os.PathLike[str]"],
     key: Optional[str] = None,
     keys: Optional[Keys] = None,
     person: Optional[str] = None,
+    distinct: Optional[str] = None,
     unnamed: str = "drop",
     id: Optional[str] = None,
     value: Optional[str] = None,
@@ -75,7 +76,10 @@ def private_counts(
     start: the start of the first step, in UTC unless it has a zone: a datetime, or a text in any form
         that `evertally count` takes. It is declared, because the time of the first event is private.
     plan: the horizon, the budget, who is protected, and what is counted: one total, declared keys,
-        or keys that are declared here (`open_keys=True`).
+        or keys that are declared here (`open_keys=True`). A plan by `evertally.discover` is for keys
+        that nobody declared: a key has rows from the step in which it appears, and events without a
+        key, or with one of more than 4,096 bytes, do not count. It needs `key`, `person` and a finished
+        table.
     noise_key: the path of a key file that the driver and every executor can read, or a NoiseKey.
         Its uses are recorded next to the file (see `NoiseKey`). The same finished table has the
         same releases again; another table under the same choices raises `KeyReused`. So does a
@@ -87,6 +91,9 @@ def private_counts(
     person: the column with the person of an event. It protects persons instead of events: a person
         counts with one event per step, in at most max_steps steps of the plan, at least min_gap
         apart. The plan must be made with max_steps.
+    distinct: the column with the person of an event, to count different persons: each counts once, in
+        the step of their first event. The plan is made with max_steps=1, or with keys_per_person for
+        persons who count once in each of several keys, which needs a finished table.
     unnamed: what to do with an event whose person is null, blank or not UTF-8. It could belong to
         anyone, so no person's bound covers it: "drop" leaves it out, and "refuse" stops the query;
         a stream cannot get past such an event. Needs `person`. `UnnamedRowsNotPrivate` counts the
@@ -119,14 +126,25 @@ def private_counts(
     """
     session = df.sparkSession
     _check_classic(session)
+    if distinct is not None:
+        _check_distinct(distinct, plan, person, value, id)
+        person = distinct
     columns = Columns(time=time, value=value, key=key, person=person, id=id)
     _check_columns(df, columns)
     _check_unnamed(unnamed, columns)
-    clamp = _check_plan(plan, columns, keys)
-    ticks = _ticks(plan, _micros("start", start), _length(every))
-    declared, names = _declared(session, plan, keys)
+    if isinstance(plan, Discovery):
+        _check_discovery(df, plan, columns, keys)
+        steps_plan, declared, names = plan.totals, None, None
+    else:
+        _check_plan(plan, columns, keys, is_distinct=distinct is not None)
+        steps_plan, (declared, names) = plan, _declared(session, plan, keys)
+        if plan.keys_per_person > 1:
+            _check_several_keys(df, names)
+    clamp = _checked_range(plan, columns)
+    ticks = _ticks(steps_plan, _micros("start", start), _length(every))
     width, digest = _measured(declared, names)
-    shards = _shards(session, shards, width)
+    # Nothing that is chosen here depends on keys that are found.
+    shards = _shards(session, shards, None if isinstance(plan, Discovery) else width)
 
     # Done before time moves: an event without a person must not close a step.
     rows = events.named(events.chosen(df, columns), refuse=unnamed == "refuse")
@@ -146,14 +164,19 @@ def private_counts(
         clamp=clamp if value is not None else None,
         bound=(plan.max_steps, plan.min_gap) if person is not None else None,
         within_step=closing is not None,
+        keys_per_person=1 if isinstance(plan, Discovery) else plan.keys_per_person,
     )
-    plan = (plan if keys is None or names is None else plan.with_keys(names))._with_definition(definition)
-    # Any key can be the pattern for the plans of shards.
-    pattern = plan if declared is None else plan._part([_OTHER])
+    pattern: Union[Plan, Discovery]
+    if isinstance(plan, Discovery):
+        pattern = plan._with_definition(definition)
+    else:
+        plan = (plan if keys is None or names is None else plan.with_keys(names))._with_definition(definition)
+        # Any key can be the pattern for the plans of shards.
+        pattern = plan if declared is None else plan._part([_OTHER])
     identity = "|".join(map(str, ("", LAYOUT, shards, _partitions(session), digest, names is not None)))
     job = Job(
         plan_pickled=pickle.dumps(pattern),
-        is_keyed=declared is not None,
+        is_keyed=key is not None,
         secret=secret_of(session.sparkContext, noise_key),
         start_micros=ticks.start_micros,
         every_micros=ticks.every_micros,
@@ -162,14 +185,16 @@ def private_counts(
     )
     recorded = recorded_key(noise_key)
     if not df.isStreaming:
-        ticks = replace(ticks, steps=_steps_until(plan, ticks, until))
+        ticks = replace(ticks, steps=_steps_until(steps_plan, ticks, until))
     rows = events.counted(rows, ticks, clamp)
-    totals = _totals(rows, columns, ticks, job, names, df.isStreaming)
-    totals = events.in_shards(totals, "key" if job.is_keyed else None, shards)
-    initial = _initial(session, declared, shards)
     schema = f"step bigint, start_micros bigint, {'key string, ' if job.is_keyed else ''}" + ", ".join(
         f"{name} double" for name in NUMBERS
     )
+    if isinstance(plan, Discovery):
+        return _found(rows, columns, ticks, job, shards, schema, recorded)
+    totals = _totals(rows, columns, ticks, job, names, df.isStreaming)
+    totals = events.in_shards(totals, "key" if job.is_keyed else None, shards)
+    initial = _initial(session, declared, shards)
     kept = None
     if df.isStreaming:
         released = totals.groupBy("shard").transformWithStateInPandas(
@@ -177,7 +202,11 @@ def private_counts(
         )
     else:
         released, kept = backfill.release_shards(totals, initial, job, ticks.steps, shards, schema, recorded)
-    metadata = metadata_of(recorded, plan) if df.isStreaming else {}
+    return _as_releases(released, job, metadata_of(recorded, plan) if df.isStreaming else {}, kept)
+
+
+def _as_releases(released: DataFrame, job: Job, metadata: dict[str, Any], kept: Optional[DataFrame]) -> DataFrame:
+    """The columns of releases. Spark forgets its cache of totals together with them."""
     start_time = F.timestamp_micros("start_micros").alias("start", metadata=metadata)
     named = ["key"] if job.is_keyed else []
     marked = [F.col(name).alias(name, metadata=metadata) for name in [*named, *NUMBERS]]
@@ -187,13 +216,33 @@ def private_counts(
     return released
 
 
+def _found(
+    rows: DataFrame, columns: Columns, ticks: Ticks, job: Job, shards: int, schema: str, recorded: Optional[NoiseKey]
+) -> DataFrame:
+    """The releases of keys that nobody declared."""
+    rows = found.named(rows)
+    first = events.first_of_each(rows, ["person", "id"] if columns.id is not None else ["person"], ticks)
+    first = events.with_step(first, ticks).withColumnRenamed("amount", "total")
+    person_shards = PERSON_SHARDS_PER_PARTITION * _partitions(rows.sparkSession)
+    first = events.in_shards(first, "person", person_shards)
+    released, kept = found.release_keys(
+        first, job, ticks.steps, person_shards, shards, lambda keyed: events.in_shards(keyed, "key", shards), schema, recorded
+    )
+    return _as_releases(released, job, {}, kept)
+
+
 def _totals(
     rows: DataFrame, columns: Columns, ticks: Ticks, job: Job, names: Optional[list[str]], is_streaming: bool
 ) -> DataFrame:
     """The totals of each (step, key). Keys are looked up in the list after it is decided which
     events count.
     """
-    if columns.person is not None:
+    if columns.person is not None and job.plan.keys_per_person > 1:
+        # An event of an undeclared key counts for `other`, if only to take one of the keys of its person.
+        rows = events.declared_only(rows, [*(names or []), _OTHER])
+        rows = events.first_of_each_key(rows, ticks)
+        names = None
+    elif columns.person is not None:
         # A stream compares no ids: it would have to remember those of every person.
         has_ids = columns.id is not None and not is_streaming
         rows = events.first_of_each(rows, ["person", "id"] if has_ids else ["person"], ticks)
@@ -269,9 +318,12 @@ def _initial(session: SparkSession, declared: Optional[DataFrame], shards: int) 
     return there.withColumn("key", F.lit(None).cast("string")).unionByName(keys)
 
 
-def _shards(session: SparkSession, asked: Optional[int], width: int) -> int:
+def _shards(session: SparkSession, asked: Optional[int], width: Optional[int]) -> int:
+    """The number of shards. Without a number of keys, because they are found, one for each partition."""
     if asked is not None and asked < 1:
         raise BadParameter(f"shards must be at least 1, got {asked}")
+    if width is None:
+        return asked or _partitions(session)
     if width == 1:
         return 1
     # A multiple of the number of partitions, unless shards would then hold very few keys.
@@ -334,12 +386,57 @@ def _check_unnamed(unnamed: str, columns: Columns) -> None:
         raise BadParameter('unnamed="refuse" needs person: without it no event has to name one')
 
 
-def _check_plan(plan: Plan, columns: Columns, keys: Optional[Keys]) -> tuple[float, float]:
-    """Checks that the plan fits the columns and keys, and returns the range of one contribution."""
+def _check_distinct(
+    distinct: str, plan: Union[Plan, Discovery], person: Optional[str], value: Optional[str], id: Optional[str]
+) -> None:
+    given = {"person": person, "value": value, "id": id}
+    for name, column in given.items():
+        if column is not None:
+            raise BadParameter(f"{name} must be left out with distinct: each person counts as one, once")
+    if isinstance(plan, Discovery):
+        raise BadParameter("distinct must be left out with a discovery, which counts the events of keys")
+    if plan.unit != "person" or plan.max_steps != 1:
+        raise BadParameter(
+            "plan must be made with max_steps=1 for distinct, or with keys_per_person: each person counts once"
+        )
+
+
+def _check_discovery(df: DataFrame, plan: Discovery, columns: Columns, keys: Optional[Keys]) -> None:
+    if columns.key is None:
+        raise BadParameter("key must name a column if the plan is a discovery")
+    if keys is not None:
+        raise BadParameter("keys must be left out if the plan is a discovery: keys are found, and none are declared")
+    if columns.person is None:
+        raise BadParameter("person must name a column if the plan is a discovery: a key appears once enough persons hold it")
+    if plan.keys_per_step > 1:
+        raise BadParameter("plan must be a discovery with keys_per_step=1: a person counts with one event per step")
+    if df.isStreaming:
+        raise Unsupported(
+            "keys are found in finished tables only: a streaming query cannot yet keep the counts of keys that have "
+            "not appeared. Use evertally.DiscoveringCounter with evertally.Admission, or count finished tables"
+        )
+
+
+def _check_several_keys(df: DataFrame, names: Optional[list[str]]) -> None:
+    if df.isStreaming:
+        raise Unsupported(
+            "persons who count in several keys are for finished tables: a streaming query remembers in which "
+            "steps a person counted, and not in which keys. Make the plan with max_steps=1"
+        )
+    if names is None:
+        raise BadParameter("keys must be a list, not a table, if a person counts in several of them")
+
+
+def _check_plan(plan: Plan, columns: Columns, keys: Optional[Keys], is_distinct: bool) -> None:
+    """Checks that the plan fits the columns and keys."""
     if plan.dimension is not None:
         raise BadParameter(
             "plan must be one for totals, got one for vectors: evertally.spark.noise makes their noise"
         )
+    if plan.max_flips is not None:
+        raise Unsupported("persons who come and go are not counted in Spark: use evertally.Presence, or evertally count")
+    if plan.keys_per_person > 1 and not is_distinct:
+        raise BadParameter("distinct must name a column if the plan is made with keys_per_person")
     is_keyed, is_open = plan.keys is not None, plan.has_open_keys
     if (is_keyed or is_open) != (columns.key is not None):
         got = "a key column and a plan for one total" if columns.key else "a plan for keys and no key column"
@@ -356,6 +453,10 @@ def _check_plan(plan: Plan, columns: Columns, keys: Optional[Keys]) -> tuple[flo
             "plan must bound a person's steps if person names a column: make it with max_steps, even if "
             "that is 1, so that no budget for single events takes it"
         )
+
+
+def _checked_range(plan: Union[Plan, Discovery], columns: Columns) -> tuple[float, float]:
+    """The range of one contribution."""
     low, high = plan.contribution
     if columns.value is None and not low <= 1.0 <= high:
         raise BadParameter(

@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from evertally import BadParameter, BadState, Counter, HorizonSpent, KeyedCounter, Plan
+from evertally import BadParameter, BadState, Counter, Discovery, HorizonSpent, KeyedCounter, Plan
 from evertally.spark.secret import Secret
 
 LEVEL = 0.95
@@ -54,7 +54,7 @@ class Job:
     """Everything that executors must agree on. It holds no key, only a reference to it."""
 
     plan_pickled: bytes
-    """A plan for a single total, or for one key as a pattern for the plans of shards."""
+    """A plan for a single total, or for one key as a pattern for the plans of shards; or a discovery."""
     is_keyed: bool
     secret: Secret
     start_micros: int
@@ -68,7 +68,15 @@ class Job:
 
     @property
     def plan(self) -> Plan:
-        return _plan(self.plan_pickled)
+        plan = _plan(self.plan_pickled)
+        assert isinstance(plan, Plan)
+        return plan
+
+    @property
+    def discovery(self) -> Discovery:
+        discovery = _plan(self.plan_pickled)
+        assert isinstance(discovery, Discovery)
+        return discovery
 
     def refusal(self, identity: bytes) -> BadState:
         """The error for a checkpoint of another identity."""
@@ -84,10 +92,10 @@ class Job:
 
 
 @functools.lru_cache(maxsize=8)
-def _plan(pickled: bytes) -> Plan:
+def _plan(pickled: bytes) -> Union[Plan, Discovery]:
     # A worker serves many tasks and makes a plan only once.
     plan = pickle.loads(pickled)
-    assert isinstance(plan, Plan)
+    assert isinstance(plan, (Plan, Discovery))
     return plan
 
 

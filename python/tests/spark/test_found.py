@@ -1,0 +1,262 @@
+"""Keys that nobody declared, and different persons, in finished tables: what the program releases."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from cluster import START, as_releases, count_by_program, make_events, run_stream, stream, write_files
+from pyspark.sql import DataFrame, SparkSession
+
+import evertally
+from evertally.spark import found, private_counts
+from evertally.spark.shards import Job
+
+STEPS = 8
+BUDGET: dict[str, Any] = {"epsilon": 2.0, "delta": 1e-5}
+OPTIONS = ["--horizon", str(STEPS), "--epsilon", "2", "--delta", "1e-5"]
+FIND = ["--group-by", "region", "--discover", "--person", "person"]
+
+
+def events_of(count: int = 4000, persons: int = 1500) -> pd.DataFrame:
+    """Events of many regions, of which few have many persons, some copies, and some that are alike but for
+    their content.
+    """
+    events = make_events(count, 60, STEPS, seed=1, persons=persons)
+    copies = events.iloc[:-1].sample(300, random_state=2)
+    tied = events.iloc[:-1].sample(300, random_state=3)
+    tied = tied.assign(region="k1", event=tied["event"] + 10_000, amount=tied["amount"] + 1.0)
+    return pd.concat([events.iloc[:-1], copies, tied, events.iloc[-1:]], ignore_index=True)
+
+
+def table(spark: SparkSession, events: pd.DataFrame, folder: Path) -> DataFrame:
+    write_files(events, folder / "events", 4)
+    return spark.read.parquet(str(folder / "events"))
+
+
+def given(**arguments: Any) -> dict[str, Any]:
+    return {"time": "ts", "every": "1 minute", "start": START, **arguments}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "choices", "options"),
+    [
+        pytest.param({}, {}, ["--max-steps", "1"], id="one step"),
+        pytest.param({"shards": 3}, {"max_steps": 3, "floor": 1}, ["--max-steps", "3", "--discover-floor", "1"], id="three shards"),
+        pytest.param(
+            {"value": "amount", "shards": 1},
+            {"max_steps": 2, "min_gap": 3, "contribution": (-0.5, 5.25), "share": 0.7},
+            ["--max-steps", "2", "--min-gap", "3", "--value", "amount", "--clamp", "-0.5,5.25", "--discover-share", "0.7"],
+            id="values",
+        ),
+        pytest.param({"id": "event"}, {"max_steps": 4}, ["--max-steps", "4", "--id", "event"], id="ids"),
+    ],
+)
+def test_a_finished_table_finds_what_the_program_finds(
+    spark: SparkSession,
+    binary: str,
+    key_file: str,
+    tmp_path: Path,
+    arguments: dict[str, Any],
+    choices: dict[str, Any],
+    options: list[str],
+) -> None:
+    events = events_of()
+    discovery = evertally.discover(STEPS, **BUDGET, **choices)
+    shuffled = events.sample(frac=1.0, random_state=4)
+    expected = count_by_program(binary, shuffled, tmp_path, [*OPTIONS, *FIND, *options], key_file)
+    arguments = given(plan=discovery, noise_key=key_file, key="region", person="person", **arguments)
+    rows = private_counts(table(spark, events, tmp_path), **arguments)
+    assert as_releases(rows) == expected
+    names = {name for _, name in expected}
+    assert 1 < len(names) < events["region"].nunique(), "some keys are found, and some are hidden"
+
+
+def test_hidden_keys_are_in_no_row_and_no_number_of_partitions(spark: SparkSession, tmp_path: Path) -> None:
+    few = events_of()
+    random = np.random.default_rng(6)
+    hidden = few.iloc[:-1].sample(2000, random_state=7).assign(
+        region=[f"canary-{number}" for number in range(2000)], person=[f"q{number}" for number in random.permutation(2000)]
+    )
+    many = pd.concat([hidden, few], ignore_index=True).sort_values("ts", kind="stable")
+    discovery = evertally.discover(STEPS, **BUDGET, max_steps=2)
+    seen = []
+    for number, events in enumerate((few, many)):
+        arguments = given(plan=discovery, noise_key=key_of(tmp_path, number), key="region", person="person")
+        rows = private_counts(table(spark, events, tmp_path / str(number)), **arguments)
+        seen.append((as_releases(rows), rows.rdd.getNumPartitions(), rows.schema))
+    assert seen[0] == seen[1] and seen[0][0]
+
+
+def key_of(folder: Path, number: int) -> str:
+    """The same key in two files, each with a record of its own."""
+    path = folder / f"{number}.key"
+    evertally.NoiseKey.insecure_from_seed(3).to_file(path)
+    return str(path)
+
+
+def test_events_without_a_key_or_a_person_do_not_count(spark: SparkSession, tmp_path: Path) -> None:
+    events = events_of(count=2000).iloc[:-1]
+    extra = events.sample(400, random_state=5).assign(person="someone")
+    unnamed = [extra.assign(region=region) for region in (None, " ", "x" * 4097)] + [
+        extra.assign(region="unowned", person=person) for person in (None, " \t")
+    ]
+    discovery = evertally.discover(STEPS, **BUDGET)
+    arguments = given(plan=discovery, key="region", person="person")
+    seen = []
+    for number, rows in enumerate((events, pd.concat([*unnamed, events], ignore_index=True))):
+        folder = tmp_path / str(number)
+        seen.append(as_releases(private_counts(table(spark, rows, folder), noise_key=key_of(tmp_path, number), **arguments)))
+    assert seen[0] == seen[1] and seen[0]
+
+
+def test_one_key_finds_keys_in_one_table(spark: SparkSession, key_file: str, tmp_path: Path) -> None:
+    events = events_of(count=2000)
+    discovery = evertally.discover(STEPS, **BUDGET)
+    arguments = given(plan=discovery, noise_key=key_file, key="region", person="person")
+    first = as_releases(private_counts(table(spark, events, tmp_path / "one"), **arguments))
+    again = as_releases(private_counts(table(spark, events, tmp_path / "one"), shards=5, **arguments))
+    assert first == again
+    changed = events.assign(person=events["person"].where(events["event"] != 7, "somebody else"))
+    with pytest.raises(evertally.KeyReused):
+        private_counts(table(spark, changed, tmp_path / "two"), **arguments)
+
+
+def test_what_does_not_fit_is_refused_before_anything_is_released(
+    spark: SparkSession, key_file: str, tmp_path: Path
+) -> None:
+    discovery = evertally.discover(STEPS, **BUDGET, memory_limit=20_000)
+    arguments = given(plan=discovery, noise_key=key_file, key="region", person="person")
+    with pytest.raises(Exception, match="memory limit") as caught:
+        private_counts(table(spark, events_of(), tmp_path), **arguments)
+    assert "k1" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "choices", "options"),
+    [
+        pytest.param({}, {"max_steps": 1}, [], id="persons"),
+        pytest.param({"key": "region"}, {"max_steps": 1, "keys": ["k0", "k1", "k2", "other"]}, ["--group-by", "region", "--groups", "k0,k1,k2"], id="one key"),
+        pytest.param(
+            {"key": "region", "shards": 2},
+            {"keys_per_person": 3, "keys": ["k0", "k1", "k2", "k3", "other"]},
+            ["--group-by", "region", "--groups", "k0,k1,k2,k3", "--groups-per-person", "3"],
+            id="three keys",
+        ),
+    ],
+)
+def test_different_persons_are_those_of_the_program(
+    spark: SparkSession,
+    binary: str,
+    key_file: str,
+    tmp_path: Path,
+    arguments: dict[str, Any],
+    choices: dict[str, Any],
+    options: list[str],
+) -> None:
+    events = events_of(persons=300)
+    # Several keys of a person at the same moment: the first by name counts first.
+    moments = events["ts"].dt.floor("10s").where(events.index % 3 == 0, events["ts"])
+    events = events.assign(ts=moments).sort_values("ts", kind="stable")
+    shuffled = events.sample(frac=1.0, random_state=4)
+    expected = count_by_program(binary, shuffled, tmp_path, [*OPTIONS, "--distinct", "person", *options], key_file)
+    plan = evertally.plan(STEPS, **BUDGET, **choices)
+    rows = private_counts(table(spark, events, tmp_path), **given(plan=plan, noise_key=key_file, distinct="person", **arguments))
+    assert as_releases(rows) == expected
+
+
+def test_a_stream_counts_different_persons(spark: SparkSession, key_file: str, tmp_path: Path) -> None:
+    events = events_of(persons=300).sort_values("ts", kind="stable")
+    write_files(events, tmp_path / "events", 3)
+    plan = evertally.plan(STEPS, epsilon=1e6, delta=0.1, max_steps=1)
+    released = private_counts(
+        stream(spark, tmp_path / "events", 1), delay="10 seconds", **given(plan=plan, noise_key=key_file, distinct="person")
+    )
+    run_stream(released, tmp_path)
+    last = as_releases(spark.read.parquet(str(tmp_path / "releases")))[(STEPS - 1,)]
+    assert last[1] < 0.1 and round(last[0]) == events.iloc[:-1]["person"].nunique()
+
+
+def refused() -> list[Any]:
+    discovery = evertally.discover(STEPS, **BUDGET)
+    keyed = evertally.plan(STEPS, keys=["k0", "other"], keys_per_person=2)
+    once = evertally.plan(STEPS, max_steps=1)
+    return [
+        pytest.param({"plan": discovery, "key": "region"}, "person must name a column", id="no person"),
+        pytest.param({"plan": discovery, "person": "person"}, "key must name a column", id="no key"),
+        pytest.param({"plan": discovery, "key": "region", "person": "person", "keys": ["k0"]}, "keys must be left out", id="declared keys"),
+        pytest.param({"plan": discovery, "key": "amount", "person": "person"}, "key must be a column of strings", id="numbers as keys"),
+        pytest.param({"plan": discovery, "key": "nothing", "person": "person"}, "key must be a column", id="no such column"),
+        pytest.param({"plan": discovery, "key": "region", "distinct": "person"}, "distinct must be left out", id="distinct keys"),
+        pytest.param(
+            {"plan": evertally.discover(STEPS, keys_per_step=2), "key": "region", "person": "person"}, "keys_per_step=1", id="keys of a step"
+        ),
+        pytest.param(
+            {"plan": evertally.discover(STEPS, contribution=(2.0, 3.0)), "key": "region", "person": "person"}, "contributions of one", id="range"
+        ),
+        pytest.param({"plan": once, "distinct": "person", "person": "person"}, "person must be left out", id="two persons"),
+        pytest.param({"plan": once, "distinct": "person", "value": "amount"}, "value must be left out", id="distinct values"),
+        pytest.param({"plan": once, "distinct": "person", "id": "event"}, "id must be left out", id="distinct ids"),
+        pytest.param({"plan": evertally.plan(STEPS), "distinct": "person"}, "max_steps=1", id="events"),
+        pytest.param({"plan": evertally.plan(STEPS, max_steps=2), "distinct": "person"}, "max_steps=1", id="two steps"),
+        pytest.param({"plan": keyed, "key": "region", "person": "person"}, "distinct must name a column", id="keys of a person"),
+        pytest.param({"plan": evertally.plan(STEPS, max_flips=2), "person": "person"}, "come and go", id="flips"),
+    ]
+
+
+@pytest.mark.parametrize(("arguments", "reason"), refused())
+def test_what_cannot_be_counted_is_refused_on_the_driver(
+    spark: SparkSession, key_file: str, tmp_path: Path, arguments: dict[str, Any], reason: str
+) -> None:
+    rows = table(spark, events_of(count=50), tmp_path)
+    with pytest.raises(evertally.Error, match=reason):
+        private_counts(rows, **given(noise_key=key_file, **arguments))
+
+
+def test_streams_are_refused_on_the_driver(spark: SparkSession, key_file: str, tmp_path: Path) -> None:
+    write_files(events_of(count=50), tmp_path / "events", 2)
+    rows = stream(spark, tmp_path / "events", 1)
+    cases: list[tuple[dict[str, Any], str]] = [
+        ({"plan": evertally.discover(STEPS), "person": "person"}, "finished tables only"),
+        ({"plan": evertally.plan(STEPS, keys=["a", "other"], keys_per_person=2), "distinct": "person"}, "several keys"),
+    ]
+    for arguments, reason in cases:
+        with pytest.raises(evertally.Unsupported, match=reason):
+            private_counts(rows, delay="1 minute", key="region", **given(noise_key=key_file, **arguments))
+
+
+def test_a_table_of_keys_serves_one_key_of_a_person(spark: SparkSession, key_file: str, tmp_path: Path) -> None:
+    keys = spark.createDataFrame([("k0",), ("other",)], "key string")
+    plan = evertally.plan(STEPS, open_keys=True, keys_per_person=2)
+    with pytest.raises(evertally.BadParameter, match="must be a list"):
+        private_counts(
+            table(spark, events_of(count=50), tmp_path), **given(plan=plan, noise_key=key_file, distinct="person", key="region", keys=keys)
+        )
+
+
+def test_a_source_that_changes_is_refused_by_each_task(key_file: str) -> None:
+    """Totals that differ from the recorded ones, in a step with totals and in one without."""
+    key = evertally.NoiseKey.insecure_from_seed(1)
+    job = job_of(evertally.discover(4, **BUDGET), key)
+    one = pd.DataFrame({"shard": [0], "step": [1], "key": ["a"], "total": [500], "new": [500]})
+    rows = list(found._digests(job, 4)(iter([one])))
+    parts = {0: (np.concatenate([np.frombuffer(row["steps"][0], np.int64) for row in rows]), np.concatenate([np.frombuffer(row["words"][0], np.uint64).reshape(-1, 2) for row in rows]))}
+    recorded = found.RecordedDigests(parts)
+    released = pd.concat(found._releases(job, 4, recorded)(iter([one])))
+    assert released["step"].tolist() == [1, 2, 3] and set(released["key"]) == {"a"}
+    for changed in (one.assign(new=501), one.assign(total=501), one.assign(step=2), one.assign(step=0), one.assign(key="b"), pd.concat([one, one.assign(step=3)])):
+        with pytest.raises(evertally.BadState, match="has changed"):
+            list(found._releases(job, 4, recorded)(iter([changed])))
+    assert "500" not in repr(next(found._steps(iter([one]), 4))), "private"
+
+
+def job_of(discovery: evertally.Discovery, key: evertally.NoiseKey) -> Job:
+    import pickle
+
+    class Here:
+        def key(self) -> evertally.NoiseKey:
+            return key
+
+    secret: Any = Here()
+    return Job(pickle.dumps(discovery), True, secret, 0, 60_000_000, 1 << 20, b"")
