@@ -38,7 +38,7 @@ pub(crate) struct FoundKey {
 }
 
 attributes!(FoundKey, self => {
-    /// Its name.
+    /// The name of the key.
     key: &str = &self.key;
     /// The step at which it appeared, counted from zero.
     since: u64 = self.since;

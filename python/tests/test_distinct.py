@@ -112,7 +112,7 @@ def test_plans_bound_persons_in_one_of_three_ways() -> None:
     single = evertally.plan(30, **BUDGET, keys=["a", "b", "c", "d"])
     once = evertally.plan(30, **BUDGET, keys=["a", "b", "c", "d"], keys_per_person=4)
     assert (once.keys_per_person, once.unit, single.keys_per_person) == (4, "person", 1)
-    assert once.rmse == pytest.approx(2 * single.rmse, rel=1e-9)
+    assert once.rmse == pytest.approx(2 * single.rmse, rel=0.01)
     assert evertally.plan(30, **BUDGET, keys=["a", "b"], keys_per_person=9).keys_per_person == 2
     flips = evertally.plan(30, **BUDGET, max_flips=8)
     assert (flips.max_flips, flips.unit, flips.contribution, single.max_flips) == (8, "person", (-1.0, 1.0), None)
