@@ -3,10 +3,12 @@
 use std::collections::HashMap;
 
 use evertally::internals::noise::{KeyedNoise, LaneTag, Tagger};
-use evertally_keys::InputChain;
+use evertally_keys::{InputChain, Uses};
 use evertally_stream::Amount;
 use numpy::{Ix1, PyArrayMethods};
 use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use zeroize::Zeroizing;
 
 use crate::arrays::readable;
 use crate::attributes::attributes;
@@ -59,7 +61,7 @@ impl FoundKey {
 ///
 /// discovery: a plan by `evertally.discover`.
 /// key: the secret key of the noise, which remembers what was counted under it. Defaults to a fresh key
-///     from the operating system, which is not kept.
+///     from the operating system, which is not kept: the counter can be saved but not resumed.
 ///
 /// Bound what a person contributes as the discovery states, and count a person as new in a key once:
 /// `Admission` decides both. Keys below their threshold leave no trace in what the counter returns, in
@@ -83,6 +85,8 @@ struct State {
     counter: evertally::DiscoveringCounter,
     /// None if the uses of the key are not recorded.
     open: Option<OpenStep>,
+    /// Whether anything was added to the open step.
+    is_open: bool,
 }
 
 /// The additions of the open step by the tags of their keys, for the record of the noise key.
@@ -106,6 +110,7 @@ impl State {
 
     fn add_amount(&mut self, key: &str, amount: Amount, new_persons: u64) -> Result<(), Failure> {
         self.counter.add_amount(key, amount.grid_steps(), Amount::GRID_EXPONENT, new_persons)?;
+        self.is_open = true;
         if let Some(OpenStep { tagger, added }) = &mut self.open {
             let of_key = added.entry(tagger.tag(key.as_bytes())).or_default();
             of_key.0 += amount;
@@ -121,16 +126,31 @@ impl DiscoveringCounter {
     #[pyo3(signature = (discovery, key=None))]
     fn new(discovery: &Bound<'_, Discovery>, key: Option<&Bound<'_, NoiseKey>>) -> PyResult<Self> {
         let (key, uses) = given_or_fresh(key)?;
-        let inner = &discovery.get().inner;
-        let made = discovery.py().detach(|| -> Result<_, Failure> {
-            let open = uses.map(|_| OpenStep {
-                tagger: KeyedNoise::gaussian(key.stream(LABEL)).tagger(),
-                added: HashMap::new(),
-            });
-            let state = State { counter: evertally::DiscoveringCounter::new(inner, key)?, open };
-            GuardedLock::new(state, uses, &inner.persons().noise_name(), None)
-        });
-        Ok(Self { state: made.map_err(Failure::raise)?, discovery: discovery.clone().unbind() })
+        Self::build(discovery, key, uses, None, evertally::DiscoveringCounter::new)
+    }
+
+    /// Resumes from a saved state. The state of another discovery or key is refused, and so are data that
+    /// differ from those already counted after it.
+    #[staticmethod]
+    fn resume(discovery: &Bound<'_, Discovery>, key: &Bound<'_, NoiseKey>, state: &[u8]) -> PyResult<Self> {
+        let key = key.get();
+        Self::build(discovery, key.copied(), key.uses(), Some(state), |discovery, key| {
+            evertally::DiscoveringCounter::resume(discovery, key, state)
+        })
+    }
+
+    /// The state as bytes, for `resume`, between two steps: `BadState` is raised if anything was added to
+    /// the open step. It holds true counts and the names of keys that have not appeared, and its size tells
+    /// how many there are: guard it like the data.
+    fn save<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let saved = self.state.with(py, |state| {
+            if state.is_open {
+                let reason = "the open step has amounts; close it first";
+                return Err(evertally::Error::BadState { reason });
+            }
+            Ok(Zeroizing::new(state.counter.save()))
+        })?;
+        Ok(PyBytes::new(py, &saved))
     }
 
     /// Adds to the total of a key in the open step, and to its distinct persons those who have not counted
@@ -220,6 +240,7 @@ impl DiscoveringCounter {
                 });
                 let found = found.collect();
                 state.open.iter_mut().for_each(|open| open.added.clear());
+                state.is_open = false;
                 Ok(found)
             })
         })
@@ -240,6 +261,30 @@ impl DiscoveringCounter {
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
         let (steps, horizon) = (self.steps_closed(py)?, self.discovery.get().inner.horizon());
         Ok(format!("DiscoveringCounter(steps_closed={steps}, horizon={horizon})"))
+    }
+}
+
+impl DiscoveringCounter {
+    fn build(
+        discovery: &Bound<'_, Discovery>,
+        key: evertally::NoiseKey,
+        uses: Option<&Uses>,
+        saved: Option<&[u8]>,
+        make: impl FnOnce(&evertally::Discovery, evertally::NoiseKey) -> evertally::Result<evertally::DiscoveringCounter>
+        + Send,
+    ) -> PyResult<Self> {
+        let inner = &discovery.get().inner;
+        let made = discovery.py().detach(|| -> Result<_, Failure> {
+            let open = uses.map(|_| OpenStep {
+                tagger: KeyedNoise::gaussian(key.stream(LABEL)).tagger(),
+                added: HashMap::new(),
+            });
+            let counter = make(inner, key)?;
+            let resumed = saved.map(|saved| (counter.steps_closed(), saved));
+            let state = State { counter, open, is_open: false };
+            GuardedLock::new(state, uses, &inner.persons().noise_name(), resumed)
+        });
+        Ok(Self { state: made.map_err(Failure::raise)?, discovery: discovery.clone().unbind() })
     }
 }
 

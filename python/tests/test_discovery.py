@@ -63,7 +63,7 @@ def test_discoveries_compare_and_are_pickled_by_their_choices() -> None:
         ({"dimension": 3}, "keys are found"),
         ({"workload": ("window", 3)}, "workload"),
         ({"contribution": (0.0, 1e-5)}, "grid"),
-        ({"epsilon": 1e-6, "max_steps": 30, "keys_per_step": 10**6}, "threshold"),
+        ({"epsilon": 1e-6, "max_steps": 30, "keys_per_step": 10**9}, "threshold"),
     ],
 )
 def test_choices_that_no_discovery_has_are_refused(choices: dict[str, Any], named: str) -> None:
@@ -200,6 +200,36 @@ def test_threads_may_add_at_once() -> None:
     for number in range(3):
         alone.add(f"k{number}", 200.0, 200)
     assert counter.close_step() == alone.close_step() != []
+
+
+def test_a_counter_goes_on_from_a_saved_state() -> None:
+    discovery, key = evertally.discover(6, **BUDGET), evertally.NoiseKey.generate()
+    counter = evertally.DiscoveringCounter(discovery, KEY)
+    saved = evertally.DiscoveringCounter(discovery, key)
+    recorded: list[list[evertally.FoundKey]] = []
+    for added in visits(8, 6):
+        alone = evertally.DiscoveringCounter.resume(discovery, KEY, counter.save())
+        saved = evertally.DiscoveringCounter.resume(discovery, key, saved.save())
+        for held in (counter, alone, saved):
+            for name, (amount, new) in added.items():
+                held.add(name, amount, new)
+            with pytest.raises(evertally.BadState, match="close it first"):
+                held.save()
+        recorded.append(saved.close_step())
+        assert counter.close_step() == alone.close_step()
+    state = saved.save()
+    assert evertally.DiscoveringCounter.resume(discovery, key, state).steps_closed == 6
+    other = evertally.DiscoveringCounter(discovery, key)
+    again = []
+    for added in visits(8, 6):
+        for name, (amount, new) in added.items():
+            other.add(name, amount, new)
+        again.append(other.close_step())
+    assert again == recorded, "the record knows every step, before and after a state"
+    cases = [(evertally.discover(6, **BUDGET, floor=3), key, state), (discovery, KEY, state), (discovery, key, state[:-1])]
+    for plan, secret, given in cases:
+        with pytest.raises(evertally.BadState):
+            evertally.DiscoveringCounter.resume(plan, secret, given)
 
 
 @NEEDED

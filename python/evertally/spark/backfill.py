@@ -21,7 +21,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from evertally import NoiseKey
-from evertally.spark.persons import admitted, participants
+from evertally.spark.persons import admitted, counted_schema, participants
 from evertally.spark.record import Digester, RecordedDigests
 from evertally.spark.shards import Check, Job, ShardKeys, Shard, Integers, columns
 
@@ -65,17 +65,16 @@ def release_shards(
     return kept.mapInPandas(_releases(job, until, recorded), schema), kept
 
 
-def admit_persons(first: DataFrame, job: Job, shards: int, schema: str) -> DataFrame:
+def admit_persons(first: DataFrame, job: Job, shards: int) -> DataFrame:
     """The totals of the events that count. `first` has the columns (shard, step, person, key,
-    total), and (time, id) if ids are compared. If a person counts in several keys, it has (time).
+    total), (time, id) if ids are compared, and (time) if a person counts in several keys.
     """
-    order = ["time", "id"] if "id" in first.columns else []
-    if job.plan.keys_per_person > 1:
-        # Of keys at the same time, the first by name counts first.
-        order = ["time", "key"]
+    order = [name for name in ("time", "id") if name in first.columns]
+    # A step may be cut into several parts, between which the order of `admitted` does not reach.
+    order += ["key"] if job.counts_in_several_keys else []
     kept = [name for name in order if name != "key"]
     rows = first.select("shard", "step", "person", *_key(job), "total", *kept)
-    return sorted_rows(rows, shards, *order).mapInPandas(_admitted(job), schema)
+    return sorted_rows(rows, shards, *order).mapInPandas(_admitted(job), counted_schema(job))
 
 
 def _key(job: Job) -> list[str]:

@@ -153,12 +153,6 @@ def first_of_each(rows: DataFrame, units: Sequence[str], ticks: Ticks) -> DataFr
     return _firsts(rows, [_window(ticks), *map(F.col, units)], units, ["window"])
 
 
-def first_of_each_key(rows: DataFrame, ticks: Ticks) -> DataFrame:
-    """The first row of each person and key in all steps, with its window."""
-    firsts = _firsts(rows, [F.col("person"), F.col("key")], ["person", "key"], [])
-    return firsts.withColumn("window", _window(ticks))
-
-
 def first_of_each_id(rows: DataFrame) -> DataFrame:
     """The first row of each id, by time, then by content. A row without an id is a copy of nothing,
     and stays.

@@ -1,15 +1,17 @@
 """Keys that nobody declared, and different persons, in finished tables: what the program releases."""
 
+import pickle
 from pathlib import Path
-from typing import Any
+from typing import Any, Optional
 
 import numpy as np
 import pandas as pd
 import pytest
-from cluster import START, as_releases, count_by_program, make_events, run_stream, stream, write_files
+from cluster import MINUTE, START, as_releases, count_by_program, make_events, run_stream, stream, write_files
 from pyspark.sql import DataFrame, SparkSession
 
 import evertally
+from evertally._native import _definition
 from evertally.spark import found, private_counts
 from evertally.spark.shards import Job
 
@@ -214,16 +216,101 @@ def test_what_cannot_be_counted_is_refused_on_the_driver(
         private_counts(rows, **given(noise_key=key_file, **arguments))
 
 
-def test_streams_are_refused_on_the_driver(spark: SparkSession, key_file: str, tmp_path: Path) -> None:
-    write_files(events_of(count=50), tmp_path / "events", 2)
+def found_by_hand(events: pd.DataFrame, discovery: evertally.Discovery, key_file: str) -> Any:
+    """What one counter finds of events in the order of their times, under the definition of a stream."""
+    definition = _definition(
+        ("ts", None, "region", "person", None),
+        (int(pd.Timestamp(START).value) // 1000, MINUTE),
+        closing=(10_000_000, MINUTE),
+        bound=(discovery.max_steps, discovery.min_gap),
+        within_step=True,
+    )
+    discovery = discovery._with_definition(definition)
+    key = evertally.NoiseKey.from_file(key_file)._without_record()
+    counter, admission = evertally.DiscoveringCounter(discovery, key), evertally.Admission(discovery, key)
+    steps = ((events["ts"] - pd.Timestamp(START)) // pd.Timedelta(minutes=1)).to_numpy()
+    releases = {}
+    for step in range(STEPS):
+        here = events[steps == step]
+        counts, new = admission.admit(here["person"], step, here["region"])
+        counter.add_each(here["region"][counts], np.ones(int(counts.sum())), new[counts])
+        for row in counter.close_step():
+            numbers = row.release.value, row.release.standard_error, *row.release.interval(0.95)
+            releases[(step, row.key)] = numbers
+    return releases
+
+
+def in_order(events: pd.DataFrame) -> pd.DataFrame:
+    """By time, then by content; the last event lies behind the range."""
+    return events.sort_values(["ts", "event", "region"], kind="stable", ignore_index=True)
+
+
+@pytest.mark.parametrize("shards", [None, 3])
+def test_a_stream_finds_what_one_counter_does(
+    spark: SparkSession, key_file: str, tmp_path: Path, shards: Optional[int]
+) -> None:
+    events = in_order(make_events(4000, 60, STEPS, seed=1, persons=1500))
+    # A key whose first event comes late, and a key that nobody has after the first step.
+    late = events["ts"] < pd.Timestamp(START) + pd.Timedelta(minutes=3)
+    events = events[~(late & (events["region"] == "k2"))]
+    events = events[late | (events["region"] != "k0") | (events.index == events.index[-1])]
+    write_files(events, tmp_path / "events", 5)
+    discovery = evertally.discover(STEPS, **BUDGET, max_steps=3, floor=2)
+    arguments = given(plan=discovery, noise_key=key_file, key="region", person="person", delay="10 seconds", shards=shards)
+    # One file a batch, and a query that is started again from its checkpoint.
+    first = write_some(tmp_path, 3)
+    run_stream(private_counts(stream(spark, tmp_path / "events", 1), **arguments), tmp_path)
+    restore(first)
+    run_stream(private_counts(stream(spark, tmp_path / "events", 1), **arguments), tmp_path)
+    released = as_releases(spark.read.parquet(str(tmp_path / "releases")))
+    expected = found_by_hand(events, discovery, key_file)
+    assert released == expected
+    names = {name for _, name in released}
+    assert 1 < len(names) < events["region"].nunique()
+    shown = [str(path) for path in (tmp_path / "releases").rglob("*")]
+    assert not any("k1" in name for name in shown)
+
+
+def write_some(folder: Path, kept: int) -> list[Path]:
+    """Hides all but the first files of events."""
+    hidden = sorted((folder / "events").iterdir())[kept:]
+    return [path.rename(folder / path.name) for path in hidden]
+
+
+def restore(hidden: list[Path]) -> None:
+    for path in hidden:
+        path.rename(path.parent / "events" / path.name)
+
+
+def test_a_checkpoint_of_another_discovery_is_refused(spark: SparkSession, key_file: str, tmp_path: Path) -> None:
+    write_files(in_order(make_events(500, 3, STEPS, seed=1)), tmp_path / "events", 2)
+    arguments = given(noise_key=key_file, key="region", person="person", delay="10 seconds")
     rows = stream(spark, tmp_path / "events", 1)
-    cases: list[tuple[dict[str, Any], str]] = [
-        ({"plan": evertally.discover(STEPS), "person": "person"}, "finished tables only"),
-        ({"plan": evertally.plan(STEPS, keys=["a", "other"], keys_per_person=2), "distinct": "person"}, "several keys"),
-    ]
-    for arguments, reason in cases:
-        with pytest.raises(evertally.Unsupported, match=reason):
-            private_counts(rows, delay="1 minute", key="region", **given(noise_key=key_file, **arguments))
+    hidden = write_some(tmp_path, 2)
+    run_stream(private_counts(rows, plan=evertally.discover(STEPS, **BUDGET), **arguments), tmp_path)
+    restore(hidden)
+    with pytest.raises(Exception, match="checkpoint belongs to another"):
+        run_stream(private_counts(rows, plan=evertally.discover(STEPS, **BUDGET, floor=3), **arguments), tmp_path)
+
+
+def test_a_stream_counts_persons_once_in_each_of_their_keys(spark: SparkSession, key_file: str, tmp_path: Path) -> None:
+    events = in_order(make_events(3000, 4, STEPS, seed=1, persons=200))
+    write_files(events, tmp_path / "events", 4)
+    keys = ["k0", "k1", "k2", "other"]
+    plan = evertally.plan(STEPS, epsilon=1e3, delta=0.1, keys=keys, keys_per_person=2)
+    released = private_counts(
+        stream(spark, tmp_path / "events", 1),
+        delay="10 seconds",
+        **given(plan=plan, noise_key=key_file, distinct="person", key="region", shards=2),
+    )
+    run_stream(released, tmp_path)
+    admission = evertally.Admission(plan, evertally.NoiseKey.generate())
+    steps = ((events["ts"] - pd.Timestamp(START)) // pd.Timedelta(minutes=1)).to_numpy()
+    regions = events["region"].where(events["region"].isin(keys), "other")
+    counts, _ = admission.admit(events["person"], steps, regions)
+    assert counts.sum() == 400
+    for (step, key), (estimate, error, *_) in as_releases(spark.read.parquet(str(tmp_path / "releases"))).items():
+        assert error < 0.1 and round(estimate) == (counts & (regions == key) & (steps <= step)).sum()
 
 
 def test_a_table_of_keys_serves_one_key_of_a_person(spark: SparkSession, key_file: str, tmp_path: Path) -> None:
@@ -248,12 +335,10 @@ def test_a_source_that_changes_is_refused_by_each_task(key_file: str) -> None:
     for changed in (one.assign(new=501), one.assign(total=501), one.assign(step=2), one.assign(step=0), one.assign(key="b"), pd.concat([one, one.assign(step=3)])):
         with pytest.raises(evertally.BadState, match="has changed"):
             list(found._releases(job, 4, recorded)(iter([changed])))
-    assert "500" not in repr(next(found._steps(iter([one]), 4))), "private"
+    assert "500" not in repr(next(found.steps_of(iter([one]), 4))), "private"
 
 
 def job_of(discovery: evertally.Discovery, key: evertally.NoiseKey) -> Job:
-    import pickle
-
     class Here:
         def key(self) -> evertally.NoiseKey:
             return key
