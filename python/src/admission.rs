@@ -106,13 +106,17 @@ impl Admission {
             let decide = |(row, (person, step)): (usize, (&Option<String>, &u64))| {
                 let key = at(&keys, row);
                 let is_in_a_key = !needs_keys || evertally_stream::given_name(key.as_deref()).is_some();
-                (is_in_a_key && *step < horizon)
-                    .then(|| newcomers.decide(person.as_deref(), key.as_deref(), at(&ids, row).as_deref(), *step))
+                (is_in_a_key && *step < horizon).then(|| {
+                    newcomers.decide(person.as_deref(), key.as_deref(), at(&ids, row).as_deref(), *step)
+                })
             };
             Ok(persons.iter().zip(&steps).enumerate().map(decide).collect::<Vec<Option<Arrival>>>())
         })?;
         let flags = |which: fn(&Arrival) -> bool| {
-            PyArray1::from_vec(py, arrivals.iter().map(|arrival| arrival.as_ref().is_some_and(which)).collect())
+            PyArray1::from_vec(
+                py,
+                arrivals.iter().map(|arrival| arrival.as_ref().is_some_and(which)).collect(),
+            )
         };
         Ok((flags(|arrival| arrival.outcome.is_counted()), flags(|arrival| arrival.is_new)))
     }
@@ -149,17 +153,30 @@ fn bound_of(plan: &Bound<'_, PyAny>) -> PyResult<(Limits, u64, bool)> {
     if let Ok(discovery) = plan.cast::<Discovery>() {
         let discovery = discovery.get();
         if discovery.keys_per_step() > 1 {
-            return Err(bad("plan", "one with one key of a person in a step, because one event of a step counts", "several"));
+            return Err(bad(
+                "plan",
+                "one with one key of a person in a step, because one event of a step counts",
+                "several",
+            ));
         }
         return Ok((Limits::Steps(discovery.inner.totals().participation()), discovery.horizon(), true));
     }
-    let plan = plan.cast::<Plan>().map_err(|_| BadParameter::new_err("plan must be a Plan or a Discovery"))?.get();
+    let plan =
+        plan.cast::<Plan>().map_err(|_| BadParameter::new_err("plan must be a Plan or a Discovery"))?.get();
     let participation = plan.inner.participation();
     if participation.is_in_turn() {
-        return Err(bad("plan", "one for persons who count and stay; Presence is for those who come and go", "max_flips"));
+        return Err(bad(
+            "plan",
+            "one for persons who count and stay; Presence is for those who come and go",
+            "max_flips",
+        ));
     }
     if !plan.admits_events_of_persons() {
-        return Err(bad("plan", "one that bounds persons, by max_steps or keys_per_person", "one that does not"));
+        return Err(bad(
+            "plan",
+            "one that bounds persons, by max_steps or keys_per_person",
+            "one that does not",
+        ));
     }
     let bound = match plan.inner.keys_per_step() {
         1 => Limits::Steps(participation),

@@ -109,7 +109,8 @@ impl Persons {
     /// Sets what a person changes who counts once per key, or who comes and goes.
     fn shape(&self, spec: &mut PlanSpec, has_range: bool) -> PyResult<()> {
         if (self.keys.is_some() || self.max_flips.is_some()) && has_range {
-            let reason = "contribution must be left out with keys_per_person and max_flips: a person counts as one";
+            let reason =
+                "contribution must be left out with keys_per_person and max_flips: a person counts as one";
             return Err(BadParameter::new_err(reason));
         }
         if self.max_flips.is_some() {

@@ -228,7 +228,9 @@ impl DiscoveringCounter {
     fn close_step(&self, py: Python<'_>) -> PyResult<Vec<FoundKey>> {
         let digests = |state: &State| {
             let added: Vec<_> = state.open.iter().flat_map(|open| &open.added).flat_map(lanes).collect();
-            move |chain: &mut InputChain| vec![chain.step_of_named(added.iter().map(|(name, units)| (&name[..], *units)))]
+            move |chain: &mut InputChain| {
+                vec![chain.step_of_named(added.iter().map(|(name, units)| (&name[..], *units)))]
+            }
         };
         self.state.with_state(py, |state| {
             state.admit(digests, |state| {
@@ -270,7 +272,10 @@ impl DiscoveringCounter {
         key: evertally::NoiseKey,
         uses: Option<&Uses>,
         saved: Option<&[u8]>,
-        make: impl FnOnce(&evertally::Discovery, evertally::NoiseKey) -> evertally::Result<evertally::DiscoveringCounter>
+        make: impl FnOnce(
+            &evertally::Discovery,
+            evertally::NoiseKey,
+        ) -> evertally::Result<evertally::DiscoveringCounter>
         + Send,
     ) -> PyResult<Self> {
         let inner = &discovery.get().inner;

@@ -118,7 +118,11 @@ pub(crate) fn discover(
     }
     let magnitude = spec.contribution.magnitude();
     if magnitude < MIN_CONTRIBUTION {
-        return Err(bad("contribution", "at least 2^-10 in magnitude, because amounts lie on a grid of 2^-20", magnitude));
+        return Err(bad(
+            "contribution",
+            "at least 2^-10 in magnitude, because amounts lie on a grid of 2^-20",
+            magnitude,
+        ));
     }
     py.detach(|| Choices { spec, key_delta, share, floor }.build()).or_raise()
 }
@@ -250,6 +254,8 @@ pub(crate) fn _discovery_again(
     if made.fingerprint() == fingerprint {
         Ok(made)
     } else {
-        Err(BadState::new_err("saved state refused: this version makes another discovery of the same choices"))
+        Err(BadState::new_err(
+            "saved state refused: this version makes another discovery of the same choices",
+        ))
     }
 }

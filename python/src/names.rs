@@ -23,7 +23,8 @@ pub(crate) fn read_names(name: &str, given: &Bound<'_, PyAny>) -> PyResult<Vec<O
 
 fn read_name(name: &str, given: &Bound<'_, PyAny>) -> PyResult<Option<String>> {
     if let Ok(text) = given.cast::<PyString>() {
-        let text = text.to_str().map_err(|_| bad(name, "names in Unicode", "a text with a lone surrogate"))?;
+        let text =
+            text.to_str().map_err(|_| bad(name, "names in Unicode", "a text with a lone surrogate"))?;
         return Ok(Some(text.to_owned()));
     }
     if given.is_none() || matches!(kind(given).as_str(), "NAType" | "NaTType") {
@@ -51,7 +52,9 @@ pub(crate) fn read_names_beside(
 
 /// The steps of some rows: one for all of them, or an array of int64.
 pub(crate) fn read_steps(given: &Bound<'_, PyAny>, rows: usize) -> PyResult<Vec<u64>> {
-    let from_zero = |step: i64| u64::try_from(step).map_err(|_| bad("steps", "counted from zero", "one that is negative"));
+    let from_zero = |step: i64| {
+        u64::try_from(step).map_err(|_| bad("steps", "counted from zero", "one that is negative"))
+    };
     if given.is_instance_of::<PyInt>() {
         return Ok(vec![from_zero(given.extract()?)?; rows]);
     }

@@ -62,7 +62,8 @@ impl Presence {
             evertally::Shape::Keyed { keys } => Some(keys.clone()),
             _ => return Err(bad("plan", "one for one total or for declared keys", "another")),
         };
-        let from = time::parse(start).ok_or_else(|| bad("start", "a time such as 2026-01-05T00:00:00Z", format!("{start:?}")))?;
+        let from = time::parse(start)
+            .ok_or_else(|| bad("start", "a time such as 2026-01-05T00:00:00Z", format!("{start:?}")))?;
         let every = BucketLength::from_micros(_bucket_micros(every)?).map_err(refused)?;
         let presence = match window {
             Some(steps) => evertally_stream::Presence::Window { steps },
@@ -174,7 +175,8 @@ fn read_operation(name: &Option<String>) -> PyResult<Operation> {
 
 /// Times in microseconds since 1970.
 fn read_times(given: &Bound<'_, PyAny>) -> PyResult<Vec<i64>> {
-    let is_time = given.getattr("dtype").and_then(|dtype| dtype.getattr("kind")).and_then(|kind| kind.eq("M"));
+    let is_time =
+        given.getattr("dtype").and_then(|dtype| dtype.getattr("kind")).and_then(|kind| kind.eq("M"));
     let given = if is_time.unwrap_or(false) {
         let array = given.py().import("numpy")?.call_method1("asarray", (given, "datetime64[us]"))?;
         array.call_method1("astype", ("int64",))?

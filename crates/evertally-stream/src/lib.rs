@@ -11,8 +11,8 @@
 //! declared. [`Follow`] holds one open
 //! bucket and closes it as soon as an event has moved past it. [`Clocked`] holds the buckets that a
 //! clock has not closed yet. [`Present`] turns the events of persons who come and go into changes of one up
-//! and one down. [`Rows`] serves input in which each row is already a step. The ledger
-//! and Spark hold events themselves, and use [`Admission`] with stores of their own.
+//! and one down. [`Newcomers`] decides on the events of persons one by one. [`Rows`] serves input in which
+//! each row is already a step. The ledger and Spark hold events themselves, and use [`Admission`] with stores of their own.
 //!
 //! Everything here is a pure state machine: no input or output, and no clock except
 //! [`time::now_micros`]. Time moves only when a caller says so.

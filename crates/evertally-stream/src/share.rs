@@ -129,7 +129,8 @@ impl Share {
 
     /// The slots that a person may take in a step, in order: for steps the step itself.
     pub(crate) fn slots(&self, step: u64) -> impl Iterator<Item = u64> + '_ {
-        let most = if self.is_once_per_key { usize::try_from(self.max_keys).unwrap_or(usize::MAX) } else { 1 };
+        let most =
+            if self.is_once_per_key { usize::try_from(self.max_keys).unwrap_or(usize::MAX) } else { 1 };
         (0..most).map_while(move |earlier| self.slot(step, earlier))
     }
 

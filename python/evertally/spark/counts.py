@@ -262,8 +262,10 @@ def _totals(
     if not is_streaming:
         return backfill.admit_persons(first, job, shards)
     chosen = ["shard", "step", "person", *(["key"] if job.is_keyed else []), "total", "closed"]
-    chosen += ["time"] if job.counts_in_several_keys else []
     schema = f"{counted_schema(job)}, closed timestamp"
+    if job.counts_in_several_keys:
+        # As a number, because Spark allows one column with a watermark.
+        first, chosen = first.withColumn("time", F.unix_micros("time")), [*chosen, "time"]
     return first.select(*chosen).groupBy("shard").transformWithStateInPandas(
         PersonShards(job), schema, "append", "eventTime", eventTimeColumnName="closed"
     )

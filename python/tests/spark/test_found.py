@@ -7,7 +7,17 @@ from typing import Any, Optional
 import numpy as np
 import pandas as pd
 import pytest
-from cluster import MINUTE, START, as_releases, count_by_program, make_events, run_stream, stream, write_files
+from cluster import (
+    MINUTE,
+    START,
+    as_releases,
+    count_by_hand,
+    count_by_program,
+    make_events,
+    run_stream,
+    stream,
+    write_files,
+)
 from pyspark.sql import DataFrame, SparkSession
 
 import evertally
@@ -169,15 +179,14 @@ def test_different_persons_are_those_of_the_program(
 
 
 def test_a_stream_counts_different_persons(spark: SparkSession, key_file: str, tmp_path: Path) -> None:
-    events = events_of(persons=300).sort_values("ts", kind="stable")
+    events = make_events(3000, 4, STEPS, seed=1, persons=300)
     write_files(events, tmp_path / "events", 3)
-    plan = evertally.plan(STEPS, epsilon=1e6, delta=0.1, max_steps=1)
+    plan = evertally.plan(STEPS, **BUDGET, max_steps=1)
     released = private_counts(
         stream(spark, tmp_path / "events", 1), delay="10 seconds", **given(plan=plan, noise_key=key_file, distinct="person")
     )
     run_stream(released, tmp_path)
-    last = as_releases(spark.read.parquet(str(tmp_path / "releases")))[(STEPS - 1,)]
-    assert last[1] < 0.1 and round(last[0]) == events.iloc[:-1]["person"].nunique()
+    assert as_releases(spark.read.parquet(str(tmp_path / "releases"))) == count_by_hand(events, plan, key_file, person="person")
 
 
 def refused() -> list[Any]:
@@ -211,24 +220,32 @@ def refused() -> list[Any]:
 def test_what_cannot_be_counted_is_refused_on_the_driver(
     spark: SparkSession, key_file: str, tmp_path: Path, arguments: dict[str, Any], reason: str
 ) -> None:
-    rows = table(spark, events_of(count=50), tmp_path)
+    rows = table(spark, events_of(count=400), tmp_path)
     with pytest.raises(evertally.Error, match=reason):
         private_counts(rows, **given(noise_key=key_file, **arguments))
 
 
-def found_by_hand(events: pd.DataFrame, discovery: evertally.Discovery, key_file: str) -> Any:
-    """What one counter finds of events in the order of their times, under the definition of a stream."""
-    definition = _definition(
+def definition_of_stream(bound: tuple[int, int], keys_per_person: int = 1) -> bytes:
+    return _definition(
         ("ts", None, "region", "person", None),
         (int(pd.Timestamp(START).value) // 1000, MINUTE),
         closing=(10_000_000, MINUTE),
-        bound=(discovery.max_steps, discovery.min_gap),
+        bound=bound,
         within_step=True,
+        keys_per_person=keys_per_person,
     )
-    discovery = discovery._with_definition(definition)
+
+
+def steps_of(events: pd.DataFrame) -> Any:
+    return ((events["ts"] - pd.Timestamp(START)) // pd.Timedelta(minutes=1)).to_numpy(np.int64)
+
+
+def found_by_hand(events: pd.DataFrame, discovery: evertally.Discovery, key_file: str) -> Any:
+    """What one counter finds of events in the order of their times, under the definition of a stream."""
+    discovery = discovery._with_definition(definition_of_stream((discovery.max_steps, discovery.min_gap)))
     key = evertally.NoiseKey.from_file(key_file)._without_record()
     counter, admission = evertally.DiscoveringCounter(discovery, key), evertally.Admission(discovery, key)
-    steps = ((events["ts"] - pd.Timestamp(START)) // pd.Timedelta(minutes=1)).to_numpy()
+    steps = steps_of(events)
     releases = {}
     for step in range(STEPS):
         here = events[steps == step]
@@ -253,6 +270,7 @@ def test_a_stream_finds_what_one_counter_does(
     # A key whose first event comes late, and a key that nobody has after the first step.
     late = events["ts"] < pd.Timestamp(START) + pd.Timedelta(minutes=3)
     events = events[~(late & (events["region"] == "k2"))]
+    late = events["ts"] < pd.Timestamp(START) + pd.Timedelta(minutes=1)
     events = events[late | (events["region"] != "k0") | (events.index == events.index[-1])]
     write_files(events, tmp_path / "events", 5)
     discovery = evertally.discover(STEPS, **BUDGET, max_steps=3, floor=2)
@@ -297,20 +315,26 @@ def test_a_stream_counts_persons_once_in_each_of_their_keys(spark: SparkSession,
     events = in_order(make_events(3000, 4, STEPS, seed=1, persons=200))
     write_files(events, tmp_path / "events", 4)
     keys = ["k0", "k1", "k2", "other"]
-    plan = evertally.plan(STEPS, epsilon=1e3, delta=0.1, keys=keys, keys_per_person=2)
+    plan = evertally.plan(STEPS, **BUDGET, keys=keys, keys_per_person=2)
     released = private_counts(
         stream(spark, tmp_path / "events", 1),
         delay="10 seconds",
         **given(plan=plan, noise_key=key_file, distinct="person", key="region", shards=2),
     )
     run_stream(released, tmp_path)
-    admission = evertally.Admission(plan, evertally.NoiseKey.generate())
-    steps = ((events["ts"] - pd.Timestamp(START)) // pd.Timedelta(minutes=1)).to_numpy()
+    key = evertally.NoiseKey.from_file(key_file)._without_record()
+    plan = plan._with_definition(definition_of_stream((1, 1), keys_per_person=2))
     regions = events["region"].where(events["region"].isin(keys), "other")
-    counts, _ = admission.admit(events["person"], steps, regions)
+    steps = steps_of(events)
+    counts, _ = evertally.Admission(plan, key).admit(events["person"], steps, regions)
     assert counts.sum() == 400
-    for (step, key), (estimate, error, *_) in as_releases(spark.read.parquet(str(tmp_path / "releases"))).items():
-        assert error < 0.1 and round(estimate) == (counts & (regions == key) & (steps <= step)).sum()
+    inputs = np.zeros((STEPS, len(keys)))
+    for step, region in zip(steps[counts], regions[counts]):
+        inputs[step, keys.index(region)] += 1
+    values = evertally.KeyedCounter(plan, key).run(inputs).values
+    expected = {(step, region): values[step, place] for step in range(STEPS) for place, region in enumerate(keys)}
+    found = as_releases(spark.read.parquet(str(tmp_path / "releases")))
+    assert {name: estimate for name, (estimate, *_) in found.items()} == expected
 
 
 def test_a_table_of_keys_serves_one_key_of_a_person(spark: SparkSession, key_file: str, tmp_path: Path) -> None:
@@ -318,7 +342,7 @@ def test_a_table_of_keys_serves_one_key_of_a_person(spark: SparkSession, key_fil
     plan = evertally.plan(STEPS, open_keys=True, keys_per_person=2)
     with pytest.raises(evertally.BadParameter, match="must be a list"):
         private_counts(
-            table(spark, events_of(count=50), tmp_path), **given(plan=plan, noise_key=key_file, distinct="person", key="region", keys=keys)
+            table(spark, events_of(count=400), tmp_path), **given(plan=plan, noise_key=key_file, distinct="person", key="region", keys=keys)
         )
 
 
