@@ -81,7 +81,7 @@ def plan(
     horizon: int | None, epsilon: float | None = None, delta: float | None = None, **choices: Unpack[_PlanChoices]
 ) -> Plan: ...
 def discover(
-    horizon: int, epsilon: float | None = None, delta: float | None = None, **choices: Unpack[_DiscoveryChoices]
+    horizon: int | None, epsilon: float | None = None, delta: float | None = None, **choices: Unpack[_DiscoveryChoices]
 ) -> Discovery: ...
 def compare(
     horizon: int | None, epsilon: float | None = None, delta: float | None = None, **choices: Unpack[_PlanChoices]

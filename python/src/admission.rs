@@ -1,7 +1,7 @@
 //! Which events of persons count, and where persons are new.
 
-use evertally::Participation;
-use evertally_stream::{Arrival, Newcomers};
+use evertally::{Participation, Shape};
+use evertally_stream::{Arrival, KeySet, Newcomers, given_name};
 use numpy::PyArray1;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -20,6 +20,36 @@ enum Limits {
     Steps(Participation),
     /// Once in each of the first so many keys.
     Keys(u64),
+}
+
+/// What the keys of events are.
+enum Keys {
+    /// All events are of one total.
+    None,
+    /// Any names. An event without one does not count.
+    Open,
+    /// An event of any other key is one of `other`.
+    Declared(KeySet),
+}
+
+impl Keys {
+    /// The key that an event is of; `None` if it is of none.
+    fn of<'a>(&'a self, given: Option<&'a str>) -> Option<&'a str> {
+        match self {
+            Self::None => Some(""),
+            Self::Open => given_name(given),
+            Self::Declared(keys) => {
+                keys.names().get(keys.position(given.unwrap_or_default())).map(String::as_str)
+            }
+        }
+    }
+}
+
+/// What a plan says about persons and events.
+struct Rule {
+    limits: Limits,
+    keys: Keys,
+    horizon: u64,
 }
 
 /// Decides which events of each person count, and in which keys the person is new. The bounds are those of
@@ -51,9 +81,7 @@ enum Limits {
 #[pyclass(frozen, module = "evertally", name = "Admission")]
 pub(crate) struct Admission {
     newcomers: ProcessLock<Newcomers>,
-    bound: Limits,
-    horizon: u64,
-    needs_keys: bool,
+    rule: Rule,
 }
 
 #[pymethods]
@@ -80,9 +108,9 @@ impl Admission {
     /// Decides on events in the given order. Returns two arrays of bool: which of them count, and which of
     /// these are the first of their person in their key.
     ///
-    /// persons, keys, ids: lists or arrays of names. An event without a person never counts. Where the
-    /// plan has keys, one without a key does not either. A second event of a person with the same id does
-    /// not count; ids are not part of a saved state.
+    /// persons, keys, ids: lists or arrays of names. An event without a person never counts. Where the plan
+    /// declares keys, an event of any other is one of `other`; where it does not, one without a key does not
+    /// count. A second event of a person with the same id does not count; ids are not part of a saved state.
     /// steps: one step for all events, or an array of int64. An event of a step after the last never counts.
     #[pyo3(signature = (persons, steps, keys=None, ids=None))]
     fn admit<'py>(
@@ -97,18 +125,14 @@ impl Admission {
         let steps = read_steps(steps, persons.len())?;
         let keys = read_names_beside("keys", keys, persons.len())?;
         let ids = read_names_beside("ids", ids, persons.len())?;
-        if keys.is_none() && self.needs_keys {
+        let rule = &self.rule;
+        if keys.is_none() && !matches!(rule.keys, Keys::None) {
             return Err(bad("keys", "given, because the plan has keys", "nothing"));
         }
-        let at = |column: &Option<Vec<Option<String>>>, row: usize| column.as_ref()?.get(row)?.clone();
-        let (horizon, needs_keys) = (self.horizon, self.needs_keys);
         let arrivals = self.newcomers.with(py, |newcomers| {
             let decide = |(row, (person, step)): (usize, (&Option<String>, &u64))| {
-                let key = at(&keys, row);
-                let is_in_a_key = !needs_keys || evertally_stream::given_name(key.as_deref()).is_some();
-                (is_in_a_key && *step < horizon).then(|| {
-                    newcomers.decide(person.as_deref(), key.as_deref(), at(&ids, row).as_deref(), *step)
-                })
+                let key = rule.keys.of(at(keys.as_deref(), row)).filter(|_| *step < rule.horizon)?;
+                Some(newcomers.decide(person.as_deref(), Some(key), at(ids.as_deref(), row), *step))
             };
             Ok(persons.iter().zip(&steps).enumerate().map(decide).collect::<Vec<Option<Arrival>>>())
         })?;
@@ -128,7 +152,7 @@ impl Admission {
     }
 
     fn __repr__(&self) -> String {
-        match self.bound {
+        match self.rule.limits {
             Limits::Steps(limits) => {
                 format!("Admission(max_steps={}, min_gap={})", limits.max_steps(), limits.min_gap())
             }
@@ -142,34 +166,34 @@ impl Admission {
         plan: &Bound<'_, PyAny>,
         make: impl FnOnce(Limits) -> evertally_stream::Result<Newcomers> + Send,
     ) -> PyResult<Self> {
-        let (bound, horizon, needs_keys) = bound_of(plan)?;
-        let newcomers = plan.py().detach(|| make(bound)).map_err(refused)?;
-        Ok(Self { newcomers: ProcessLock::new(newcomers), bound, horizon, needs_keys })
+        let rule = rule_of(plan)?;
+        let limits = rule.limits;
+        let newcomers = plan.py().detach(|| make(limits)).map_err(refused)?;
+        Ok(Self { newcomers: ProcessLock::new(newcomers), rule })
     }
 }
 
-/// The bound on persons, the number of steps, and whether events have keys.
-fn bound_of(plan: &Bound<'_, PyAny>) -> PyResult<(Limits, u64, bool)> {
+/// The name in a row of a column, if there is one.
+fn at(column: Option<&[Option<String>]>, row: usize) -> Option<&str> {
+    column?.get(row)?.as_deref()
+}
+
+fn rule_of(plan: &Bound<'_, PyAny>) -> PyResult<Rule> {
     if let Ok(discovery) = plan.cast::<Discovery>() {
         let discovery = discovery.get();
         if discovery.keys_per_step() > 1 {
-            return Err(bad(
-                "plan",
-                "one with one key of a person in a step, because one event of a step counts",
-                "several",
-            ));
+            let expected = "one with one key of a person in a step, because one event of a step counts";
+            return Err(bad("plan", expected, "several"));
         }
-        return Ok((Limits::Steps(discovery.inner.totals().participation()), discovery.horizon(), true));
+        let limits = Limits::Steps(discovery.inner.totals().participation());
+        return Ok(Rule { limits, keys: Keys::Open, horizon: discovery.horizon() });
     }
-    let plan =
-        plan.cast::<Plan>().map_err(|_| BadParameter::new_err("plan must be a Plan or a Discovery"))?.get();
+    let neither = |_| BadParameter::new_err("plan must be a Plan or a Discovery");
+    let plan = plan.cast::<Plan>().map_err(neither)?.get();
     let participation = plan.inner.participation();
     if participation.is_in_turn() {
-        return Err(bad(
-            "plan",
-            "one for persons who count and stay; Presence is for those who come and go",
-            "max_flips",
-        ));
+        let expected = "one for persons who count and stay; Presence is for those who come and go";
+        return Err(bad("plan", expected, "max_flips"));
     }
     if !plan.admits_events_of_persons() {
         return Err(bad(
@@ -178,9 +202,17 @@ fn bound_of(plan: &Bound<'_, PyAny>) -> PyResult<(Limits, u64, bool)> {
             "one that does not",
         ));
     }
-    let bound = match plan.inner.keys_per_step() {
+    let limits = match plan.inner.keys_per_step() {
         1 => Limits::Steps(participation),
         keys => Limits::Keys(keys),
     };
-    Ok((bound, plan.inner.horizon(), plan.inner.shape() != &evertally::Shape::Scalar))
+    let keys = match plan.inner.shape() {
+        // The keys of a part were looked up among those of the whole plan.
+        Shape::Keyed { keys } if plan.whole.is_none() => {
+            Keys::Declared(KeySet::new(keys.iter().map(String::as_str)).map_err(refused)?)
+        }
+        Shape::Scalar => Keys::None,
+        _ => Keys::Open,
+    };
+    Ok(Rule { limits, keys, horizon: plan.inner.horizon() })
 }

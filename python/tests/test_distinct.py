@@ -171,7 +171,7 @@ def test_the_program_counts_the_same_persons_by_key(keys_per_person: int, tmp_pa
     inputs = np.zeros((9, len(declared)))
     for step in range(9):
         here = days == step
-        counts, new = admission.admit(people[here], step, known[here])
+        counts, new = admission.admit(people[here], step, keys[here])
         assert (counts >= new).all()
         for key in known[here][counts]:
             inputs[step, declared.index(key)] += 1
@@ -227,7 +227,8 @@ def test_presences_that_cannot_be_are_refused() -> None:
     bad: list[dict[str, Any]] = [{"operations": ["insert"]}, {"keys": ["a"]}, {"times": at.astype(float)}, {"times": np.array([1, 2])}]
     for given in bad:
         with pytest.raises(evertally.BadParameter) as caught:
-            presence.add(**{"persons": ["secret"], "times": at, **given})
+            arguments: dict[str, Any] = {"persons": ["secret"], "times": at, **given}
+            presence.add(**arguments)
         assert "secret" not in str(caught.value)
     presence.add(["secret", None, "bob"], np.array([START_MICROS, START_MICROS, 0]))
     assert repr(presence) == "Presence(window=2, max_flips=2)"

@@ -69,11 +69,10 @@ def admit_persons(first: DataFrame, job: Job, shards: int) -> DataFrame:
     """The totals of the events that count. `first` has the columns (shard, step, person, key,
     total), (time, id) if ids are compared, and (time) if a person counts in several keys.
     """
-    order = [name for name in ("time", "id") if name in first.columns]
-    # A step may be cut into several parts, between which the order of `admitted` does not reach.
-    order += ["key"] if job.counts_in_several_keys else []
-    kept = [name for name in order if name != "key"]
+    kept = [name for name in ("time", "id") if name in first.columns]
     rows = first.select("shard", "step", "person", *_key(job), "total", *kept)
+    # A step may be cut into several parts, between which the order of `admitted` does not reach.
+    order = [*kept, *(["key"] if job.counts_in_several_keys else [])]
     return sorted_rows(rows, shards, *order).mapInPandas(_admitted(job), counted_schema(job))
 
 

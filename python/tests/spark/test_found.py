@@ -23,6 +23,7 @@ from pyspark.sql import DataFrame, SparkSession
 import evertally
 from evertally._native import _definition
 from evertally.spark import found, private_counts
+from evertally.spark.record import RecordedDigests
 from evertally.spark.shards import Job
 
 STEPS = 8
@@ -353,7 +354,7 @@ def test_a_source_that_changes_is_refused_by_each_task(key_file: str) -> None:
     one = pd.DataFrame({"shard": [0], "step": [1], "key": ["a"], "total": [500], "new": [500]})
     rows = list(found._digests(job, 4)(iter([one])))
     parts = {0: (np.concatenate([np.frombuffer(row["steps"][0], np.int64) for row in rows]), np.concatenate([np.frombuffer(row["words"][0], np.uint64).reshape(-1, 2) for row in rows]))}
-    recorded = found.RecordedDigests(parts)
+    recorded = RecordedDigests(parts)
     released = pd.concat(found._releases(job, 4, recorded)(iter([one])))
     assert released["step"].tolist() == [1, 2, 3] and set(released["key"]) == {"a"}
     for changed in (one.assign(new=501), one.assign(total=501), one.assign(step=2), one.assign(step=0), one.assign(key="b"), pd.concat([one, one.assign(step=3)])):
