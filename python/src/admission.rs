@@ -13,6 +13,9 @@ use crate::noise_key::NoiseKey;
 use crate::plan::Plan;
 use crate::process_lock::ProcessLock;
 
+/// A new array with a flag for each event.
+type Flags<'py> = Bound<'py, PyArray1<bool>>;
+
 /// How the events of a person are bounded.
 #[derive(Clone, Copy)]
 enum Limits {
@@ -120,7 +123,7 @@ impl Admission {
         steps: &Bound<'py, PyAny>,
         keys: Option<&Bound<'py, PyAny>>,
         ids: Option<&Bound<'py, PyAny>>,
-    ) -> PyResult<(Bound<'py, PyArray1<bool>>, Bound<'py, PyArray1<bool>>)> {
+    ) -> PyResult<(Flags<'py>, Flags<'py>)> {
         let persons = read_names("persons", persons)?;
         let steps = read_steps(steps, persons.len())?;
         let keys = read_names_beside("keys", keys, persons.len())?;

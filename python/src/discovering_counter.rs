@@ -193,6 +193,7 @@ impl DiscoveringCounter {
 
     /// The same for an array of int64, of which a unit counts `grid_steps` steps of the grid. Private to
     /// the package.
+    #[expect(clippy::needless_pass_by_value, reason = "a list of Python has to be read into one of Rust")]
     fn _add_amounts(
         &self,
         py: Python<'_>,
@@ -217,6 +218,7 @@ impl DiscoveringCounter {
 
     /// Refuses new keys that would not all fit in memory, each with the persons whom it will have at the
     /// end. Private to the package.
+    #[expect(clippy::needless_pass_by_value, reason = "a list of Python has to be read into one of Rust")]
     fn _check_room(&self, py: Python<'_>, keys: Vec<String>, persons: Vec<u64>) -> PyResult<()> {
         let rows = keys.iter().map(String::as_str).zip(persons);
         self.state.with_state(py, |state| Ok(state.value.counter.check_room(rows)?))

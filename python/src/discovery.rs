@@ -196,16 +196,13 @@ impl Discovery {
         py.detach(|| Choices { spec, ..self.made_of.clone() }.build()).or_raise()
     }
 
-    #[expect(clippy::type_complexity, reason = "a pair of Python")]
-    fn __reduce__<'py>(
-        &self,
-        py: Python<'py>,
-    ) -> PyResult<(Bound<'py, PyAny>, (String, Option<f64>, Option<f64>, Option<u64>, [u8; 32]))> {
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
         let again = py.import("evertally._native")?.getattr("_discovery_again")?;
         let Choices { spec, key_delta, share, floor } = &self.made_of;
         let text = serde_json::to_string(spec)
             .map_err(|error| BadState::new_err(format!("a discovery cannot be pickled: {error}")))?;
-        Ok((again, (text, *key_delta, *share, *floor, self.fingerprint())))
+        let arguments = (text, *key_delta, *share, *floor, self.fingerprint());
+        Ok((again, arguments.into_pyobject(py)?.into_any()))
     }
 
     fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {

@@ -107,7 +107,7 @@ impl Presence {
             return Err(bad("keys", "given if the plan declares keys, and only then", "the other"));
         }
         let operations = self.read_operations(operations, rows)?;
-        let added = self.present.with(py, |present| {
+        self.present.with(py, |present| {
             let Some(present) = present else { return Ok(Err(decided())) };
             for (row, (person, time)) in persons.iter().zip(&times).enumerate() {
                 let key = keys.as_ref().and_then(|keys| keys.get(row)?.as_deref());
@@ -119,8 +119,7 @@ impl Presence {
                 }
             }
             Ok(Ok(()))
-        })?;
-        added
+        })?
     }
 
     /// Decides on all events. Returns how many persons come, less how many go, in each step: an array of

@@ -195,30 +195,40 @@ def private_counts(
     if not df.isStreaming:
         ticks = replace(ticks, steps=_steps_until(steps_plan, ticks, until))
     rows = events.counted(rows, ticks, clamp)
-    schema = f"step bigint, start_micros bigint, {'key string, ' if job.is_keyed else ''}" + ", ".join(
-        f"{name} double" for name in NUMBERS
-    )
     if isinstance(plan, Discovery):
         rows = found.named(rows)
     totals = _totals(rows, columns, ticks, job, names, df.isStreaming)
     totals = events.in_shards(totals, "key" if job.is_keyed else None, shards)
-    kept: Optional[DataFrame] = None
-    if job.finds_keys and df.isStreaming:
-        released = totals.groupBy("shard").transformWithStateInPandas(
-            FoundShards(job), schema, "append", "eventTime"
-        )
-    elif job.finds_keys:
-        released, kept = found.release_shards(totals, job, ticks.steps, shards, schema, recorded)
-    elif df.isStreaming:
-        initial = _initial(session, declared, shards)
+    released, kept = _released(totals, declared, ticks, job, shards, recorded, df.isStreaming)
+    metadata = metadata_of(recorded, recorded_plan) if df.isStreaming else {}
+    return _as_releases(released, job, metadata, kept)
+
+
+def _released(
+    totals: DataFrame,
+    declared: Optional[DataFrame],
+    ticks: Ticks,
+    job: Job,
+    shards: int,
+    recorded: Optional[NoiseKey],
+    is_streaming: bool,
+) -> tuple[DataFrame, Optional[DataFrame]]:
+    """The releases of all shards of keys, and Spark's cache of the totals of a finished table, if there is one."""
+    schema = f"step bigint, start_micros bigint, {'key string, ' if job.is_keyed else ''}" + ", ".join(
+        f"{name} double" for name in NUMBERS
+    )
+    if job.finds_keys and is_streaming:
+        shard = totals.groupBy("shard")
+        return shard.transformWithStateInPandas(FoundShards(job), schema, "append", "eventTime"), None
+    if job.finds_keys:
+        return found.release_shards(totals, job, ticks.steps, shards, schema, recorded)
+    initial = _initial(totals.sparkSession, declared, shards)
+    if is_streaming:
         released = totals.groupBy("shard").transformWithStateInPandas(
             KeyShards(job), schema, "append", "eventTime", initialState=initial.groupBy("shard")
         )
-    else:
-        initial = _initial(session, declared, shards)
-        released, kept = backfill.release_shards(totals, initial, job, ticks.steps, shards, schema, recorded)
-    metadata = metadata_of(recorded, recorded_plan) if df.isStreaming else {}
-    return _as_releases(released, job, metadata, kept)
+        return released, None
+    return backfill.release_shards(totals, initial, job, ticks.steps, shards, schema, recorded)
 
 
 def _as_releases(released: DataFrame, job: Job, metadata: dict[str, Any], kept: Optional[DataFrame]) -> DataFrame:

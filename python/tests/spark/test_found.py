@@ -347,20 +347,31 @@ def test_a_table_of_keys_serves_one_key_of_a_person(spark: SparkSession, key_fil
         )
 
 
-def test_a_source_that_changes_is_refused_by_each_task(key_file: str) -> None:
-    """Totals that differ from the recorded ones, in a step with totals and in one without."""
-    key = evertally.NoiseKey.insecure_from_seed(1)
-    job = job_of(evertally.discover(4, **BUDGET), key)
-    one = pd.DataFrame({"shard": [0], "step": [1], "key": ["a"], "total": [500], "new": [500]})
-    rows = list(found._digests(job, 4)(iter([one])))
-    parts = {0: (np.concatenate([np.frombuffer(row["steps"][0], np.int64) for row in rows]), np.concatenate([np.frombuffer(row["words"][0], np.uint64).reshape(-1, 2) for row in rows]))}
-    recorded = RecordedDigests(parts)
-    released = pd.concat(found._releases(job, 4, recorded)(iter([one])))
-    assert released["step"].tolist() == [1, 2, 3] and set(released["key"]) == {"a"}
-    for changed in (one.assign(new=501), one.assign(total=501), one.assign(step=2), one.assign(step=0), one.assign(key="b"), pd.concat([one, one.assign(step=3)])):
+def test_a_source_that_changes_is_refused_by_each_task() -> None:
+    """Totals that differ from the recorded ones, in steps with totals and in steps without."""
+    job = job_of(evertally.discover(6, **BUDGET), evertally.NoiseKey.insecure_from_seed(1))
+    one = pd.DataFrame({"shard": [0], "step": [1], "key": ["a"], "total": [500], "new": [490]})
+    both = pd.concat([one, one.assign(step=3, new=7)])
+    words = [np.frombuffer(part, np.uint64).reshape(1, 2) for rows in found._digests(job, 6)(iter([both])) for part in rows["words"]]
+    recorded = RecordedDigests({0: (np.array([1, 3]), np.concatenate(words))})
+    released = pd.concat(found._releases(job, 6, recorded)(iter([both])))
+    assert released["step"].tolist() == [1, 2, 3, 4, 5] and set(released["key"]) == {"a"}
+    changes = [
+        one,
+        both[both["step"] == 3],
+        both.assign(new=501),
+        both.assign(total=501),
+        both.assign(total=both["new"], new=both["total"]),
+        both.assign(key="b"),
+        both.assign(step=[0, 3]),
+        both.assign(step=[1, 4]),
+        pd.concat([both, one.assign(step=5)]),
+        pd.concat([one.assign(step=0), both]),
+    ]
+    for changed in changes:
         with pytest.raises(evertally.BadState, match="has changed"):
-            list(found._releases(job, 4, recorded)(iter([changed])))
-    assert "500" not in repr(next(found.steps_of(iter([one]), 4))), "private"
+            list(found._releases(job, 6, recorded)(iter([changed])))
+    assert "500" not in repr(next(found.steps_of(iter([one]), 6))), "private"
 
 
 def job_of(discovery: evertally.Discovery, key: evertally.NoiseKey) -> Job:
