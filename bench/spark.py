@@ -20,7 +20,7 @@ from pyspark.sql import functions as F
 
 import evertally
 from evertally.spark import noise, private_counts
-from evertally.spark.counts import PROVIDER, ROCKSDB
+from evertally.spark.arguments import PROVIDER, ROCKSDB
 
 START = "2026-01-05T00:00:00Z"
 MINUTE = 60_000_000

@@ -19,6 +19,8 @@ default, of float64.
 ``plan``, ``compare``          all choices, checked, and their consequences: mechanism and errors
 ``Counter``                    running totals of one number per step; ``VectorCounter``, ``KeyedCounter`` and
                                ``SparseCounter`` for vectors, declared keys and open keys
+``discover``                   plans for keys that nobody declared, and ``DiscoveringCounter``, which finds them
+``Admission``, ``Presence``    which events of persons count, where persons are new, and who is present
 ``NoiseStream``                the noise alone, for callers who add it themselves
 ``Learner``                    private learning on numpy gradients; ``evertally.torch`` for PyTorch
 ``BatchPlan``                  any linear queries at once, on static data
@@ -40,11 +42,15 @@ from evertally._errors import (
     Unsupported,
 )
 from evertally._native import (
+    Admission,
     BatchPlan,
     Bound,
     Certificate,
     Comparison,
     Counter,
+    DiscoveringCounter,
+    Discovery,
+    FoundKey,
     KeyedCounter,
     Learner,
     LearningPlan,
@@ -52,6 +58,7 @@ from evertally._native import (
     NoiseStream,
     Odometer,
     Plan,
+    Presence,
     Release,
     Releases,
     SparseCounter,
@@ -61,11 +68,13 @@ from evertally._native import (
     __version__,
     bounds,
     compare,
+    discover,
     gamma,
     plan,
 )
 
 __all__ = [
+    "Admission",
     "BadParameter",
     "BadState",
     "BatchPlan",
@@ -74,7 +83,10 @@ __all__ = [
     "Certificate",
     "Comparison",
     "Counter",
+    "DiscoveringCounter",
+    "Discovery",
     "Error",
+    "FoundKey",
     "HorizonSpent",
     "KeyReused",
     "KeyedCounter",
@@ -84,6 +96,7 @@ __all__ = [
     "NoiseStream",
     "Odometer",
     "Plan",
+    "Presence",
     "Release",
     "Releases",
     "SparseCounter",
@@ -95,6 +108,7 @@ __all__ = [
     "__version__",
     "bounds",
     "compare",
+    "discover",
     "gamma",
     "plan",
 ]

@@ -19,15 +19,17 @@ _Objective: TypeAlias = Literal["mean", "worst"]
 _Neighbours: TypeAlias = Literal["add-remove", "replace"]
 _Calibration: TypeAlias = Literal["exact", "zcdp", "paper"]
 _Workload: TypeAlias = Literal["prefix-sum"] | tuple[Literal["window"], int] | tuple[Literal["decay"], float]
+# A list or an array of names, or a series of pandas.
+_Names: TypeAlias = Any
 _Domain: TypeAlias = tuple[Literal["ball"], float] | tuple[Literal["box"], float, float]
 
 __all__ = [
-    "BatchPlan", "Bound", "Certificate", "Comparison", "Counter", "KeyedCounter", "Learner",
-    "LearningPlan", "NoiseKey", "NoiseStream", "Odometer", "Plan", "Release", "Releases",
-    "SparseCounter", "Spend", "VectorCounter", "VectorRelease", "_CellDigests", "_GRID", "_OTHER",
-    "_Participants", "__version__", "_bucket_micros", "_definition", "_ends_on_grid",
-    "_interval_micros", "_plan_again", "_time_micros", "_whitespace", "bounds", "compare", "gamma",
-    "plan",
+    "Admission", "BatchPlan", "Bound", "Certificate", "Comparison", "Counter", "DiscoveringCounter",
+    "Discovery", "FoundKey", "KeyedCounter", "Learner", "LearningPlan", "NoiseKey", "NoiseStream",
+    "Odometer", "Plan", "Presence", "Release", "Releases", "SparseCounter", "Spend", "VectorCounter",
+    "VectorRelease", "_CellDigests", "_GRID", "_OTHER", "_Participants", "__version__",
+    "_bucket_micros", "_definition", "_discovery_again", "_ends_on_grid", "_interval_micros",
+    "_plan_again", "_time_micros", "_whitespace", "bounds", "compare", "discover", "gamma", "plan",
 ]
 
 __version__: str
@@ -41,6 +43,8 @@ class _PlanChoices(TypedDict, total=False):
     neighbours: _Neighbours | None
     max_steps: int | None
     min_gap: int | None
+    keys_per_person: int | None
+    max_flips: int | None
     objective: _Objective | None
     contribution: tuple[float, float] | None
     norm: float | None
@@ -52,6 +56,22 @@ class _PlanChoices(TypedDict, total=False):
     grid: float | None
     memory_limit: int | None
 
+class _DiscoveryChoices(TypedDict, total=False):
+    calibration: _Calibration | None
+    mechanism: str | None
+    neighbours: _Neighbours | None
+    max_steps: int | None
+    min_gap: int | None
+    keys_per_step: int | None
+    objective: _Objective | None
+    contribution: tuple[float, float] | None
+    stream: str | None
+    grid: float | None
+    memory_limit: int | None
+    key_delta: float | None
+    share: float | None
+    floor: int | None
+
 class _StreamChoices(_PlanChoices, total=False):
     horizon: int | None
     epsilon: float | None
@@ -60,6 +80,9 @@ class _StreamChoices(_PlanChoices, total=False):
 def plan(
     horizon: int | None, epsilon: float | None = None, delta: float | None = None, **choices: Unpack[_PlanChoices]
 ) -> Plan: ...
+def discover(
+    horizon: int | None, epsilon: float | None = None, delta: float | None = None, **choices: Unpack[_DiscoveryChoices]
+) -> Discovery: ...
 def compare(
     horizon: int | None, epsilon: float | None = None, delta: float | None = None, **choices: Unpack[_PlanChoices]
 ) -> Comparison: ...
@@ -74,6 +97,9 @@ def bounds(
     horizon: int, epsilon: float = 1.0, delta: float = 1e-6, *, certificate: Certificate | None = None
 ) -> list[Bound]: ...
 def _plan_again(pickled: dict[str, Any], fingerprint: bytes) -> Plan: ...
+def _discovery_again(
+    spec: str, key_delta: float | None, share: float | None, floor: int | None, fingerprint: bytes
+) -> Discovery: ...
 def _definition(
     columns: tuple[str | None, str | None, str | None, str | None, str | None],
     buckets: tuple[int, int] | None = None,
@@ -81,6 +107,8 @@ def _definition(
     clamp: tuple[float, float] | None = None,
     bound: tuple[int, int] | None = None,
     within_step: bool = False,
+    keys_per_person: int = 1,
+    stays: tuple[int | None, int, str | None] | None = None,
 ) -> bytes: ...
 def _time_micros(text: str) -> int | None: ...
 def _bucket_micros(text: str) -> int: ...
@@ -100,6 +128,8 @@ class Plan:
     neighbours: Final[str]
     max_steps: Final[int]
     min_gap: Final[int]
+    keys_per_person: Final[int]
+    max_flips: Final[int | None]
     unit: Final[str]
     objective: Final[str]
     largest_contribution: Final[float]
@@ -133,6 +163,54 @@ class Plan:
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
     def __reduce__(self) -> tuple[Any, Any]: ...
+
+@final
+class Discovery:
+    persons: Final[Plan]
+    totals: Final[Plan]
+    horizon: Final[int]
+    epsilon: Final[float]
+    delta: Final[float]
+    key_delta: Final[float]
+    share: Final[float]
+    floor: Final[int]
+    keys_per_person: Final[int]
+    keys_per_step: Final[int]
+    max_steps: Final[int]
+    min_gap: Final[int]
+    unit: Final[str]
+    contribution: Final[tuple[float, float]]
+    quantile: Final[float]
+    fingerprint: Final[bytes]
+    def threshold(self, step: int) -> float: ...
+    def thresholds(self) -> _Floats: ...
+    def spend(self) -> Spend: ...
+    def _with_definition(self, definition: bytes) -> Discovery: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __reduce__(self) -> tuple[Any, Any]: ...
+
+@final
+class Admission:
+    def __new__(cls, plan: Plan | Discovery, key: NoiseKey) -> Admission: ...
+    @staticmethod
+    def resume(plan: Plan | Discovery, key: NoiseKey, state: bytes) -> Admission: ...
+    def admit(
+        self, persons: _Names, steps: int | npt.NDArray[np.int64], keys: _Names | None = None, ids: _Names | None = None
+    ) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]: ...
+    def save(self) -> bytes: ...
+
+@final
+class Presence:
+    def __new__(cls, plan: Plan, start: str, every: str, window: int | None = None) -> Presence: ...
+    def add(
+        self,
+        persons: _Names,
+        times: npt.NDArray[np.datetime64] | npt.NDArray[np.int64],
+        keys: _Names | None = None,
+        operations: _Names | None = None,
+    ) -> None: ...
+    def changes(self) -> _Floats: ...
 
 @final
 class _Participants:
@@ -277,6 +355,37 @@ class SparseCounter(_SavedByPlan):
     def keys_held(self) -> int: ...
     @property
     def steps_closed(self) -> int: ...
+
+@final
+class FoundKey:
+    key: Final[str]
+    since: Final[int]
+    release: Final[Release]
+    def __eq__(self, other: object, /) -> bool: ...
+    def __ne__(self, other: object, /) -> bool: ...
+
+@final
+class DiscoveringCounter:
+    def __new__(cls, discovery: Discovery, key: NoiseKey | None = None) -> DiscoveringCounter: ...
+    def add(self, key: str, amount: SupportsFloat | SupportsIndex, new_persons: int) -> None: ...
+    def add_each(
+        self, keys: _Names, amounts: _Floats, new_persons: npt.NDArray[np.bool_] | npt.NDArray[np.int64]
+    ) -> None: ...
+    def _add_amounts(
+        self,
+        keys: Sequence[str],
+        amounts: npt.NDArray[np.int64],
+        grid_steps: int,
+        new_persons: npt.NDArray[np.bool_] | npt.NDArray[np.int64],
+    ) -> None: ...
+    @staticmethod
+    def resume(discovery: Discovery, key: NoiseKey, state: bytes) -> DiscoveringCounter: ...
+    def save(self) -> bytes: ...
+    def _check_room(self, keys: Sequence[str], persons: Sequence[int]) -> None: ...
+    def close_step(self) -> list[FoundKey]: ...
+    @property
+    def steps_closed(self) -> int: ...
+    discovery: Final[Discovery]
 
 @final
 class Certificate:

@@ -6,12 +6,13 @@
 use std::str::FromStr;
 
 use evertally::{BudgetSpec, Contribution, Horizon, Participation, PlanSpec, Shape, Workload};
+use evertally_stream::Share;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyFloat, PyInt, PyString, PyTuple};
 
 use crate::arrays::kind;
-use crate::errors::{BadParameter, OrRaise, bad};
+use crate::errors::{BadParameter, OrRaise, bad, refused};
 
 /// The default budget.
 const EPSILON: f64 = 1.0;
@@ -36,7 +37,7 @@ pub(crate) fn read_budget(
     })
 }
 
-/// Reads keyword arguments, and refuses unknown ones. Also says whether `max_steps` was given.
+/// Reads keyword arguments, and refuses unknown ones. Also says whether persons are bounded.
 pub(crate) fn read(function: &str, given: &Bound<'_, PyDict>) -> PyResult<(PlanSpec, bool)> {
     let mut rest = Rest(given.copy()?);
     let horizon: Option<u64> = rest.take("horizon", "a number of steps, or None for an unbounded stream")?;
@@ -49,17 +50,14 @@ pub(crate) fn read(function: &str, given: &Bound<'_, PyDict>) -> PyResult<(PlanS
     )?;
     let defaults = PlanSpec::new(Horizon::from(horizon), budget);
     let shape = rest.shape()?;
+    let has_range = rest.is_given("contribution")? || rest.is_given("norm")?;
     let workload = rest.remove("workload")?.map(|value| read_workload(&value)).transpose()?;
-    let max_steps = rest.take("max_steps", "a number of steps from 1")?;
-    let spec = PlanSpec {
+    let persons = rest.persons()?;
+    let mut spec = PlanSpec {
         mechanism: rest.choice("mechanism", "the name of a mechanism")?,
         workload: workload.unwrap_or(defaults.workload),
         neighbours: rest.choice("neighbours", "add-remove or replace")?.unwrap_or_default(),
-        participation: Participation::at_most(
-            max_steps.unwrap_or(1),
-            rest.take("min_gap", "a number of steps from 1")?.unwrap_or(1),
-        )
-        .or_raise()?,
+        participation: persons.participation()?,
         objective: rest.choice("objective", "mean or worst")?.unwrap_or_default(),
         contribution: rest.contribution(&shape)?,
         shape,
@@ -69,8 +67,9 @@ pub(crate) fn read(function: &str, given: &Bound<'_, PyDict>) -> PyResult<(PlanS
         memory_limit: rest.take("memory_limit", "a number of bytes")?,
         ..defaults
     };
+    persons.shape(&mut spec, has_range)?;
     match rest.0.iter().next() {
-        None => Ok((spec, max_steps.is_some())),
+        None => Ok((spec, persons.are_bounded())),
         Some((name, _)) => {
             let reason = format!("{function}() got an unexpected keyword argument '{name}'");
             Err(PyTypeError::new_err(reason))
@@ -78,12 +77,82 @@ pub(crate) fn read(function: &str, given: &Bound<'_, PyDict>) -> PyResult<(PlanS
     }
 }
 
+/// How the events of one person are bounded.
+struct Persons {
+    max_steps: Option<u64>,
+    min_gap: Option<u64>,
+    keys: Option<u64>,
+    max_flips: Option<u64>,
+}
+
+impl Persons {
+    fn are_bounded(&self) -> bool {
+        self.max_steps.is_some() || self.keys.is_some() || self.max_flips.is_some()
+    }
+
+    fn participation(&self) -> PyResult<Participation> {
+        let is_bounded_in_steps = self.max_steps.is_some() || self.min_gap.is_some();
+        match (self.max_flips, self.keys) {
+            (Some(_), Some(_)) => Err(one_of_three()),
+            (Some(_), None) | (None, Some(_)) if is_bounded_in_steps => Err(one_of_three()),
+            (Some(flips), None) if flips == 0 || flips % 2 == 1 => {
+                Err(bad("max_flips", "an even number of at least 2, because who comes can leave", flips))
+            }
+            (Some(flips), None) => Participation::in_turn(flips).or_raise(),
+            (None, Some(_)) => Ok(Participation::single()),
+            (None, None) => {
+                Participation::at_most(self.max_steps.unwrap_or(1), self.min_gap.unwrap_or(1)).or_raise()
+            }
+        }
+    }
+
+    /// Sets what a person changes who counts once per key, or who comes and goes.
+    fn shape(&self, spec: &mut PlanSpec, has_range: bool) -> PyResult<()> {
+        if (self.keys.is_some() || self.max_flips.is_some()) && has_range {
+            let reason =
+                "contribution must be left out with keys_per_person and max_flips: a person counts as one";
+            return Err(BadParameter::new_err(reason));
+        }
+        if self.max_flips.is_some() {
+            spec.contribution = Contribution::range(-1.0, 1.0).or_raise()?;
+        }
+        if let Some(keys) = self.keys {
+            // Nobody can count in more keys than there are.
+            let declared = if let Shape::Keyed { keys } = &spec.shape { keys.len() as u64 } else { u64::MAX };
+            let keys = keys.min(declared.max(1));
+            let share = Share::once_per_key(keys).map_err(refused)?;
+            let is_pure = spec.budget.delta == Some(0.0);
+            spec.contribution = share.contribution(Some((0.0, 1.0)), is_pure).map_err(refused)?;
+            spec.keys_per_step = share.keys();
+        }
+        Ok(())
+    }
+}
+
+fn one_of_three() -> PyErr {
+    BadParameter::new_err("only one of max_steps (with min_gap), keys_per_person and max_flips can be given")
+}
+
 /// Arguments that no choice has taken yet.
-struct Rest<'py>(Bound<'py, PyDict>);
+pub(crate) struct Rest<'py>(pub(crate) Bound<'py, PyDict>);
 
 impl<'py> Rest<'py> {
+    /// Whether an argument is given, and not as `None`.
+    pub(crate) fn is_given(&self, name: &str) -> PyResult<bool> {
+        Ok(self.0.get_item(name)?.is_some_and(|value| !value.is_none()))
+    }
+
+    fn persons(&mut self) -> PyResult<Persons> {
+        Ok(Persons {
+            max_steps: self.take("max_steps", "a number of steps from 1")?,
+            min_gap: self.take("min_gap", "a number of steps from 1")?,
+            keys: self.take("keys_per_person", "a number of keys from 1")?,
+            max_flips: self.take("max_flips", "an even number of changes")?,
+        })
+    }
+
     /// Takes an argument out; `None` if it was not given, or given as `None`.
-    fn take<T>(&mut self, name: &str, expected: &str) -> PyResult<Option<T>>
+    pub(crate) fn take<T>(&mut self, name: &str, expected: &str) -> PyResult<Option<T>>
     where
         T: for<'a> FromPyObject<'a, 'py>,
     {

@@ -31,7 +31,7 @@ pub(crate) struct Comparison {
 #[pyfunction]
 #[pyo3(
     signature = (horizon, epsilon=None, delta=None, **choices),
-    text_signature = "(horizon, epsilon=None, delta=None, *, rho=None, sigma=None, calibration=None, mechanism=None, workload=None, neighbours=None, max_steps=None, min_gap=None, objective=None, contribution=None, norm=None, dimension=None, keys=None, open_keys=None, stream=None, arithmetic=None, grid=None, memory_limit=None)"
+    text_signature = "(horizon, epsilon=None, delta=None, *, rho=None, sigma=None, calibration=None, mechanism=None, workload=None, neighbours=None, max_steps=None, min_gap=None, keys_per_person=None, max_flips=None, objective=None, contribution=None, norm=None, dimension=None, keys=None, open_keys=None, stream=None, arithmetic=None, grid=None, memory_limit=None)"
 )]
 pub(crate) fn compare(
     py: Python<'_>,

@@ -2,7 +2,9 @@
 //!
 //! Private to the package. Counts with the same definition have the same noise under one key.
 
-use evertally_stream::{BucketLength, Clamp, Closing, Columns, Definition, Precedence};
+use evertally_stream::{
+    BucketLength, Clamp, Closing, Columns, Definition, Precedence, Presence, Share, Stays,
+};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
@@ -15,6 +17,9 @@ use crate::errors::refused;
 /// closing: by how much events may be late and how far ahead of the clock they may be, in
 ///     microseconds, if a watermark closes steps; None if all rows are read first.
 /// clamp, bound: the range of a value; the maximum number of steps per person, and the minimum gap.
+/// keys_per_person: in how many keys a person counts, once in each.
+/// stays: for persons who come and go, the steps of the window, the most stays of a person, and the column
+///     of operations.
 /// within_step: whether ids are compared within a step only, as in streams of Spark.
 ///
 /// >>> from evertally._native import _definition
@@ -23,8 +28,8 @@ use crate::errors::refused;
 /// >>> hourly[:4], hourly != daily
 /// (b'EVND', True)
 #[pyfunction]
-#[pyo3(signature = (columns, buckets=None, closing=None, clamp=None, bound=None, within_step=false))]
-#[expect(clippy::type_complexity, reason = "pairs of Python")]
+#[pyo3(signature = (columns, buckets=None, closing=None, clamp=None, bound=None, within_step=false, keys_per_person=1, stays=None))]
+#[expect(clippy::type_complexity, clippy::too_many_arguments, reason = "pairs and keywords of Python")]
 pub(crate) fn _definition<'py>(
     py: Python<'py>,
     columns: (Option<String>, Option<String>, Option<String>, Option<String>, Option<String>),
@@ -33,6 +38,8 @@ pub(crate) fn _definition<'py>(
     clamp: Option<(f64, f64)>,
     bound: Option<(u64, u64)>,
     within_step: bool,
+    keys_per_person: u64,
+    stays: Option<(Option<u64>, u64, Option<String>)>,
 ) -> PyResult<Bound<'py, PyBytes>> {
     let (time, value, key, person, id) = &columns;
     let length = |(start, every)| BucketLength::from_micros(every).map(|every| (start, every));
@@ -52,6 +59,12 @@ pub(crate) fn _definition<'py>(
         clamp: clamp.map(|(lo, hi)| Clamp::new(lo, hi)).transpose().map_err(refused)?,
         bound,
         precedence: if within_step { Precedence::TimeWithinStep } else { Precedence::Time },
+        share: Share::once_per_key(keys_per_person).map_err(refused)?,
+        stays: stays.as_ref().map(|(window, max_stays, operation)| Stays {
+            presence: window.map_or(Presence::Operations, |steps| Presence::Window { steps }),
+            max_stays: *max_stays,
+            operation: operation.as_deref(),
+        }),
         ..Definition::default()
     };
     Ok(PyBytes::new(py, &definition.encode()))

@@ -114,7 +114,8 @@ impl<T> GuardedState<T> {
         self.is_ahead = false;
     }
 
-    fn check(&self) -> Result<(), Failure> {
+    /// Refuses further use of a value that is ahead of its record.
+    pub(crate) fn check(&self) -> Result<(), Failure> {
         if self.is_ahead {
             let message =
                 "an earlier step could not be recorded, and its release is withheld: resume a saved state";

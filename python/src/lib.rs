@@ -9,6 +9,7 @@
 //!   so no thread blocks the others while it waits for a lock (`process_lock`).
 //! - **Errors keep their class** (`errors`).
 
+mod admission;
 mod arrays;
 mod attributes;
 mod batch_plan;
@@ -20,18 +21,22 @@ mod counter;
 mod counter_core;
 mod counter_rows;
 mod definition;
+mod discovering_counter;
+mod discovery;
 mod errors;
 mod event_forms;
 mod gamma;
 mod guarded_state;
 mod keyed_counter;
 mod learner;
+mod names;
 mod noise_key;
 mod noise_stream;
 mod odometer;
 mod participants;
 mod pickled_plan;
 mod plan;
+mod presence;
 mod process_lock;
 mod release;
 mod sparse_counter;
@@ -52,6 +57,11 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<vector_counter::VectorCounter>()?;
     module.add_class::<keyed_counter::KeyedCounter>()?;
     module.add_class::<sparse_counter::SparseCounter>()?;
+    module.add_class::<discovery::Discovery>()?;
+    module.add_class::<discovering_counter::DiscoveringCounter>()?;
+    module.add_class::<discovering_counter::FoundKey>()?;
+    module.add_class::<admission::Admission>()?;
+    module.add_class::<presence::Presence>()?;
     module.add_class::<release::Release>()?;
     module.add_class::<release::VectorRelease>()?;
     module.add_class::<release::Releases>()?;
@@ -68,6 +78,8 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(gamma::gamma, module)?)?;
     module.add_function(wrap_pyfunction!(bounds::bounds, module)?)?;
     module.add_function(wrap_pyfunction!(plan::plan, module)?)?;
+    module.add_function(wrap_pyfunction!(discovery::discover, module)?)?;
+    module.add_function(wrap_pyfunction!(discovery::_discovery_again, module)?)?;
     module.add_function(wrap_pyfunction!(pickled_plan::_plan_again, module)?)?;
     module.add_function(wrap_pyfunction!(definition::_definition, module)?)?;
     module.add_function(wrap_pyfunction!(event_forms::_time_micros, module)?)?;

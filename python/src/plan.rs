@@ -13,7 +13,7 @@ use crate::errors::{OrRaise, bad};
 use crate::spend::Spend;
 
 /// The longest profile that is computed unless steps are given: half a gigabyte.
-const MAX_PROFILE: u64 = 1 << 26;
+pub(crate) const MAX_PROFILE: u64 = 1 << 26;
 
 /// A new array.
 type DenseArray<'py> = Bound<'py, PyArray2<f64>>;
@@ -83,6 +83,10 @@ impl Plan {
 /// neighbours: which change of the input is hidden, "add-remove" or "replace".
 /// max_steps, min_gap: one person takes part in at most max_steps steps, at least min_gap apart. A
 ///     plan protects persons if max_steps is given, even as 1, and single events otherwise.
+/// keys_per_person: instead, one person counts once in each of at most so many keys: different persons
+///     by key. `Admission` enforces either.
+/// max_flips: instead, one person comes and goes at most so often, over all keys together, and adds one
+///     and takes it away in turn: persons who are present. `Presence` enforces it.
 /// objective: the error to minimise, "mean" or "worst".
 /// contribution, norm: the range (lo, hi) of one contribution to a step, by default (0, 1); for
 ///     vectors, the bound on its norm, by default 1.
@@ -104,7 +108,7 @@ impl Plan {
 #[pyfunction]
 #[pyo3(
     signature = (horizon, epsilon=None, delta=None, **choices),
-    text_signature = "(horizon, epsilon=None, delta=None, *, rho=None, sigma=None, calibration=None, mechanism=None, workload=None, neighbours=None, max_steps=None, min_gap=None, objective=None, contribution=None, norm=None, dimension=None, keys=None, open_keys=None, stream=None, arithmetic=None, grid=None, memory_limit=None)"
+    text_signature = "(horizon, epsilon=None, delta=None, *, rho=None, sigma=None, calibration=None, mechanism=None, workload=None, neighbours=None, max_steps=None, min_gap=None, keys_per_person=None, max_flips=None, objective=None, contribution=None, norm=None, dimension=None, keys=None, open_keys=None, stream=None, arithmetic=None, grid=None, memory_limit=None)"
 )]
 pub(crate) fn plan(
     py: Python<'_>,
@@ -125,6 +129,16 @@ pub(crate) fn read(
     delta: Option<&Bound<'_, PyAny>>,
     named: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<(PlanSpec, bool)> {
+    choices::read(function, &all_choices(horizon, epsilon, delta, named)?)
+}
+
+/// Positional and named choices together.
+pub(crate) fn all_choices<'py>(
+    horizon: &Bound<'py, PyAny>,
+    epsilon: Option<&Bound<'py, PyAny>>,
+    delta: Option<&Bound<'py, PyAny>>,
+    named: Option<&Bound<'py, PyDict>>,
+) -> PyResult<Bound<'py, PyDict>> {
     let all = match named {
         Some(named) => named.copy()?,
         None => PyDict::new(horizon.py()),
@@ -132,7 +146,7 @@ pub(crate) fn read(
     all.set_item("horizon", horizon)?;
     all.set_item("epsilon", epsilon)?;
     all.set_item("delta", delta)?;
-    choices::read(function, &all)
+    Ok(all)
 }
 
 attributes!(Plan, self => {
@@ -150,7 +164,15 @@ attributes!(Plan, self => {
     max_steps: u64 = self.inner.participation().max_steps();
     /// The minimum distance between two steps of one person.
     min_gap: u64 = self.inner.participation().min_gap();
-    /// What is protected: "person" if `max_steps` was given, and "event" otherwise.
+    /// In how many keys one person counts, once in each; 1 for plans that bound the steps of a person.
+    keys_per_person: u64 = self.inner.keys_per_step();
+    /// How often one person may come or go; None for persons who count and stay.
+    max_flips: Option<u64> = {
+        let participation = self.inner.participation();
+        participation.is_in_turn().then(|| participation.max_steps())
+    };
+    /// What is protected: "person" if `max_steps`, `keys_per_person` or `max_flips` was given, and "event"
+    /// otherwise.
     ///
     /// >>> import evertally
     /// >>> evertally.plan(24).unit, evertally.plan(24, max_steps=1).unit

@@ -50,7 +50,7 @@ impl Release {
         Ok(self.0.interval(checked(level)?))
     }
 
-    fn __repr__(&self) -> String {
+    pub(crate) fn __repr__(&self) -> String {
         let evertally::Release { step, value, standard_error, .. } = self.0;
         format!("Release(step={step}, value={value:?}, standard_error={standard_error:?})")
     }

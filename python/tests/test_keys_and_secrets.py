@@ -68,7 +68,16 @@ def holders_of_secrets() -> dict[str, Any]:
     vectors.step(np.array([123456.0, 0.0]))
     learner = evertally.Learner(evertally.LearningPlan(2, 10, radius=1.0, clip=1e6), KEY)
     learner.step(np.array([[123456.0, 0.0]]))
+    found = evertally.DiscoveringCounter(evertally.discover(10), KEY)
+    found.add("hidden name", 123456.0, 1)
+    admission = evertally.Admission(evertally.plan(10, max_steps=1), KEY)
+    admission.admit(["hidden name"], 0)
+    presence = evertally.Presence(evertally.plan(10, max_flips=2), "1970-01-01", "1d", window=2)
+    presence.add(["hidden name"], np.array([123456]))
     return {
+        "found": found,
+        "admission": admission,
+        "presence": presence,
         "key": KEY,
         "noise": evertally.NoiseStream(2, KEY, horizon=10),
         "counter": counter,

@@ -16,7 +16,7 @@ def blocks(page: pathlib.Path) -> list[str]:
 
 def test_the_code_of_the_page_runs(capsys: pytest.CaptureFixture[str]) -> None:
     found = blocks(PACKAGE)
-    assert len(found) == 6
+    assert len(found) == 7
     scope: dict[str, Any] = {}
     for block in found:
         exec(compile(block, str(PACKAGE), "exec"), scope)

@@ -11,8 +11,9 @@
 //! declared. [`Follow`] holds one open
 //! bucket and closes it as soon as an event has moved past it. [`Clocked`] holds the buckets that a
 //! clock has not closed yet. [`Present`] turns the events of persons who come and go into changes of one up
-//! and one down. [`EdgeList`] and [`GraphTotals`] do the same for the edges of a graph. [`Rows`] serves input in which each row is already a step. The ledger
-//! and Spark hold events themselves, and use [`Admission`] with stores of their own.
+//! and one down. [`Newcomers`] decides on the events of persons one by one. [`EdgeList`] and [`GraphTotals`]
+//! turn the edges of a graph into statistics. [`Rows`] serves input in which each row is already a step. The
+//! ledger and Spark hold events themselves, and use [`Admission`] with stores of their own.
 //!
 //! Everything here is a pure state machine: no input or output, and no clock except
 //! [`time::now_micros`]. Time moves only when a caller says so.
@@ -44,6 +45,7 @@ mod keys;
 mod length;
 mod memory;
 mod names;
+mod newcomers;
 mod participants;
 mod periods;
 mod presence;
@@ -71,6 +73,7 @@ pub use keys::{KeySet, OTHER};
 pub use length::{CalendarLength, CalendarUnit, StepLength};
 pub use memory::Memory;
 pub use names::given_name;
+pub use newcomers::{Arrival, Newcomers};
 pub use participants::Participants;
 pub use periods::NoPeriods;
 pub use presence::{Operation, Presence, Present};

@@ -175,6 +175,11 @@ impl Memory {
         Some(Self { key_tag, ids, persons })
     }
 
+    /// Both stores, for a caller who decides with them as they are. `None` if it has not both.
+    pub(crate) fn stores(&mut self) -> Option<(&mut Participants, &mut HashedIds)> {
+        self.persons.as_mut().zip(self.ids.as_mut())
+    }
+
     pub(crate) fn key_tag(&self) -> [u8; 8] {
         self.key_tag
     }
@@ -274,12 +279,16 @@ impl HashedIds {
         ids.sort_unstable();
         ids
     }
+}
 
-    fn contains(&self, id: (Option<&str>, &str)) -> bool {
+impl IdStore for HashedIds {
+    type Id<'a> = (Option<&'a str>, &'a str);
+
+    fn contains(&self, id: Self::Id<'_>) -> bool {
         self.known.contains(&self.hash(id))
     }
 
-    fn insert(&mut self, id: (Option<&str>, &str), _step: u64) {
+    fn insert(&mut self, id: Self::Id<'_>, _step: u64) {
         self.known.insert(self.hash(id));
     }
 }

@@ -127,6 +127,13 @@ impl Share {
         step.checked_mul(self.max_keys)?.checked_add(earlier as u64)
     }
 
+    /// The slots that a person may take in a step, in order: for steps the step itself.
+    pub(crate) fn slots(&self, step: u64) -> impl Iterator<Item = u64> + '_ {
+        let most =
+            if self.is_once_per_key { usize::try_from(self.max_keys).unwrap_or(usize::MAX) } else { 1 };
+        (0..most).map_while(move |earlier| self.slot(step, earlier))
+    }
+
     /// The most events of a person that count in a step; `None` if all do.
     #[must_use]
     pub fn max_events(&self) -> Option<u64> {

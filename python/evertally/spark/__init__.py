@@ -13,10 +13,12 @@ stream and the step, so a task that is run again releases the same values.
 
 | module | responsibility |
 |---|---|
-| :mod:`~evertally.spark.counts` | the arguments of ``private_counts``: their checks and their meaning |
+| :mod:`~evertally.spark.counts` | ``private_counts``: what its arguments mean |
+| :mod:`~evertally.spark.arguments` | their forms, and whether they fit together |
 | :mod:`~evertally.spark.events` | which events count, and their steps and amounts, in Spark's expressions |
 | :mod:`~evertally.spark.shards` | the steps of some of the keys: the whole mechanism, without Spark |
 | :mod:`~evertally.spark.placement` | names of shards, so that partitions share them evenly |
+| :mod:`~evertally.spark.found` | the steps of keys that nobody declared, and their releases of a finished table |
 | :mod:`~evertally.spark.persons` | which events of a person count |
 | :mod:`~evertally.spark.streaming` | when a streaming query closes steps, and its state |
 | :mod:`~evertally.spark.backfill` | the releases of a finished table |

@@ -21,7 +21,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from evertally import NoiseKey
-from evertally.spark.persons import admitted, participants
+from evertally.spark.persons import admitted, counted_schema, participants
 from evertally.spark.record import Digester, RecordedDigests
 from evertally.spark.shards import Check, Job, ShardKeys, Shard, Integers, columns
 
@@ -50,7 +50,7 @@ def release_shards(
         *_key(job),
         F.lit(0).cast("bigint").alias("total"),
     )
-    rows = _sorted(totals.select("shard", "step", *_key(job), "total").unionByName(keys), shards)
+    rows = sorted_rows(totals.select("shard", "step", *_key(job), "total").unionByName(keys), shards)
     if key is None:
         return rows.mapInPandas(_releases(job, until, None), schema), None
     kept = rows.persist(StorageLevel.MEMORY_AND_DISK)
@@ -65,26 +65,29 @@ def release_shards(
     return kept.mapInPandas(_releases(job, until, recorded), schema), kept
 
 
-def admit_persons(first: DataFrame, job: Job, shards: int, schema: str) -> DataFrame:
+def admit_persons(first: DataFrame, job: Job, shards: int) -> DataFrame:
     """The totals of the events that count. `first` has the columns (shard, step, person, key,
-    total), and (time, id) if ids are compared.
+    total), (time, id) if ids are compared, and (time) if a person counts in several keys.
     """
-    order = ["time", "id"] if "id" in first.columns else []
-    rows = first.select("shard", "step", "person", *_key(job), "total", *order)
-    return _sorted(rows, shards, *order).mapInPandas(_admitted(job), schema)
+    kept = [name for name in ("time", "id") if name in first.columns]
+    rows = first.select("shard", "step", "person", *_key(job), "total", *kept)
+    # A step may be cut into several parts, between which the order of `admitted` does not reach.
+    order = [*kept, *(["key"] if job.counts_in_several_keys else [])]
+    return sorted_rows(rows, shards, *order).mapInPandas(_admitted(job), counted_schema(job))
 
 
 def _key(job: Job) -> list[str]:
     return ["key"] if job.is_keyed else []
 
 
-def _sorted(rows: DataFrame, shards: int, *order: str) -> DataFrame:
+def sorted_rows(rows: DataFrame, shards: int, *order: str) -> DataFrame:
+    """The rows of each shard together, by step."""
     return rows.repartition(shards, "shard").sortWithinPartitions("shard", "step", *order)
 
 
 def _releases(job: Job, until: int, recorded: Optional[RecordedDigests]) -> Mapper:
     def releases(batches: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
-        for number, parts in _by_shard(batches):
+        for number, parts in by_shard(batches):
             shard: Optional[Shard] = None
             check: Optional[Check] = None
             for names, ended, rows in _closed(job, parts, until):
@@ -98,7 +101,7 @@ def _releases(job: Job, until: int, recorded: Optional[RecordedDigests]) -> Mapp
 
 def _digests(job: Job, until: int) -> Mapper:
     def digests(batches: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
-        for number, parts in _by_shard(batches):
+        for number, parts in by_shard(batches):
             digester: Optional[Digester] = None
             next_step = 0
             for names, ended, rows in _closed(job, parts, until):
@@ -154,7 +157,7 @@ def _ordered(job: Job, names: list[str]) -> Optional[list[str]]:
 
 def _admitted(job: Job) -> Mapper:
     def totals(batches: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
-        for _, parts in _by_shard(batches):
+        for _, parts in by_shard(batches):
             persons = participants(job, None)
             for part in parts:
                 yield admitted(job, persons, part)
@@ -162,7 +165,7 @@ def _admitted(job: Job) -> Mapper:
     return totals
 
 
-def _by_shard(batches: Iterator[pd.DataFrame]) -> Iterator[tuple[int, Iterator[pd.DataFrame]]]:
+def by_shard(batches: Iterator[pd.DataFrame]) -> Iterator[tuple[int, Iterator[pd.DataFrame]]]:
     """The name of each shard with its parts, from rows that are sorted by shard."""
     parts = ((shard, part) for rows in batches for shard, part in rows.groupby("shard", sort=True))
     for shard, run in itertools.groupby(parts, key=lambda found: found[0]):

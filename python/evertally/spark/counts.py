@@ -1,45 +1,52 @@
-"""The arguments of ``private_counts``: their checks and their meaning."""
+"""``private_counts``: what its arguments mean, and which parts of Spark they become."""
 
-import datetime
 import hashlib
 import json
 import os
 import pickle
-from collections.abc import Sequence
 from dataclasses import replace
 from time import time_ns
-from typing import Optional, Union
+from typing import Any, Optional, Union
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from evertally import BadParameter, NoiseKey, Plan, Unsupported
-from evertally._native import _GRID, _OTHER, _bucket_micros, _definition, _interval_micros, _time_micros
-from evertally.spark import backfill, events
+from evertally import BadParameter, Discovery, NoiseKey, Plan
+from evertally._native import _GRID, _OTHER, _definition
+from evertally.spark import backfill, events, found
+from evertally.spark.arguments import (
+    WATERMARK,
+    Keys,
+    Moment,
+    check_classic,
+    check_columns,
+    check_discovery,
+    check_distinct,
+    check_plan,
+    check_stream,
+    check_unnamed,
+    checked_range,
+    read_interval,
+    read_length,
+    read_micros,
+    read_ticks,
+)
 from evertally.spark.events import Columns, Ticks
+from evertally.spark.persons import counted_schema
 from evertally.spark.record import forget_with, metadata_of
 from evertally.spark.secret import recorded_key, secret_of
 from evertally.spark.shards import Job
-from evertally.spark.streaming import KeyShards, PersonShards
+from evertally.spark.streaming import FoundShards, KeyShards, PersonShards
 
-# Values are counted on a grid of 2^-20 in 64 bits: the sum of two million values of the largest
-# magnitude does not overflow.
-MAX_CONTRIBUTION = 1 << 20
 KEYS_PER_SHARD = 1 << 14
 MIN_KEYS_PER_SHARD = 1 << 8
 PERSON_SHARDS_PER_PARTITION = 8
 
-PROVIDER = "spark.sql.streaming.stateStore.providerClass"
-ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
-WATERMARK = "spark.watermarkDelayMs"
 NUMBERS = ["estimate", "standard_error", "lower", "upper"]
 
 # The version of the state of a checkpoint, and of the hash that assigns keys to shards.
 LAYOUT = 2
-
-Moment = Union[str, datetime.datetime, datetime.date]
-Keys = Union[Sequence[str], DataFrame]
 
 
 def private_counts(
@@ -48,11 +55,12 @@ def private_counts(
     time: str,
     every: str,
     start: Moment,
-    plan: Plan,
+    plan: Union[Plan, Discovery],
     noise_key: Union[NoiseKey, str, "os.PathLike[str]"],
     key: Optional[str] = None,
     keys: Optional[Keys] = None,
     person: Optional[str] = None,
+    distinct: Optional[str] = None,
     unnamed: str = "drop",
     id: Optional[str] = None,
     value: Optional[str] = None,
@@ -75,7 +83,9 @@ def private_counts(
     start: the start of the first step, in UTC unless it has a zone: a datetime, or a text in any form
         that `evertally count` takes. It is declared, because the time of the first event is private.
     plan: the horizon, the budget, who is protected, and what is counted: one total, declared keys,
-        or keys that are declared here (`open_keys=True`).
+        or keys that are declared here (`open_keys=True`). A plan by `evertally.discover` is for keys
+        that nobody declared: a key has rows from the step in which it appears, and events without a
+        key, or with one of more than 4,096 bytes, do not count. It needs `key` and `person`.
     noise_key: the path of a key file that the driver and every executor can read, or a NoiseKey.
         Its uses are recorded next to the file (see `NoiseKey`). The same finished table has the
         same releases again; another table under the same choices raises `KeyReused`. So does a
@@ -87,6 +97,9 @@ def private_counts(
     person: the column with the person of an event. It protects persons instead of events: a person
         counts with one event per step, in at most max_steps steps of the plan, at least min_gap
         apart. The plan must be made with max_steps.
+    distinct: the column with the person of an event, to count different persons: each counts once, in
+        the step of their first event. The plan is made with max_steps=1, or with keys_per_person for
+        persons who count once in each of several keys.
     unnamed: what to do with an event whose person is null, blank or not UTF-8. It could belong to
         anyone, so no person's bound covers it: "drop" leaves it out, and "refuse" stops the query;
         a stream cannot get past such an event. Needs `person`. `UnnamedRowsNotPrivate` counts the
@@ -118,22 +131,33 @@ def private_counts(
     RocksDB, which Spark's operator requires.
     """
     session = df.sparkSession
-    _check_classic(session)
+    check_classic(session)
+    if distinct is not None:
+        check_distinct(distinct, plan, person, value, id)
+        person = distinct
     columns = Columns(time=time, value=value, key=key, person=person, id=id)
-    _check_columns(df, columns)
-    _check_unnamed(unnamed, columns)
-    clamp = _check_plan(plan, columns, keys)
-    ticks = _ticks(plan, _micros("start", start), _length(every))
-    declared, names = _declared(session, plan, keys)
+    check_columns(df, columns)
+    check_unnamed(unnamed, columns)
+    if isinstance(plan, Discovery):
+        check_discovery(plan, columns, keys)
+        steps_plan, declared, names = plan.totals, None, None
+    else:
+        check_plan(plan, columns, keys, is_distinct=distinct is not None)
+        steps_plan, (declared, names) = plan, _declared(session, plan, keys)
+        if plan.keys_per_person > 1 and names is None:
+            raise BadParameter("keys must be a list, not a table, if a person counts in several of them")
+    clamp = checked_range(plan, columns)
+    ticks = read_ticks(steps_plan, read_micros("start", start), read_length(every))
     width, digest = _measured(declared, names)
-    shards = _shards(session, shards, width)
+    # Nothing that is chosen here depends on keys that are found.
+    shards = _shards(session, shards, None if isinstance(plan, Discovery) else width)
 
     # Done before time moves: an event without a person must not close a step.
     rows = events.named(events.chosen(df, columns), refuse=unnamed == "refuse")
     closing = None
     if df.isStreaming:
-        _check_stream(session, rows, delay, until)
-        delay_micros, ahead_micros = _interval("delay", delay), _interval("ahead", ahead)
+        check_stream(session, rows, delay, until)
+        delay_micros, ahead_micros = read_interval("delay", delay), read_interval("ahead", ahead)
         rows = events.watermarked(rows, delay_micros, ahead_micros)
         late_micros = int(rows.schema["time"].metadata[WATERMARK]) * 1000
         # Nothing bounds how far ahead the events of a table with its own watermark may be.
@@ -146,14 +170,21 @@ def private_counts(
         clamp=clamp if value is not None else None,
         bound=(plan.max_steps, plan.min_gap) if person is not None else None,
         within_step=closing is not None,
+        keys_per_person=1 if isinstance(plan, Discovery) else plan.keys_per_person,
     )
-    plan = (plan if keys is None or names is None else plan.with_keys(names))._with_definition(definition)
-    # Any key can be the pattern for the plans of shards.
-    pattern = plan if declared is None else plan._part([_OTHER])
+    pattern: Union[Plan, Discovery]
+    if isinstance(plan, Discovery):
+        pattern = plan._with_definition(definition)
+        recorded_plan = pattern.persons
+    else:
+        plan = (plan if keys is None or names is None else plan.with_keys(names))._with_definition(definition)
+        # Any key can be the pattern for the plans of shards.
+        pattern = plan if declared is None else plan._part([_OTHER])
+        recorded_plan = plan
     identity = "|".join(map(str, ("", LAYOUT, shards, _partitions(session), digest, names is not None)))
     job = Job(
         plan_pickled=pickle.dumps(pattern),
-        is_keyed=declared is not None,
+        is_keyed=key is not None,
         secret=secret_of(session.sparkContext, noise_key),
         start_micros=ticks.start_micros,
         every_micros=ticks.every_micros,
@@ -162,22 +193,46 @@ def private_counts(
     )
     recorded = recorded_key(noise_key)
     if not df.isStreaming:
-        ticks = replace(ticks, steps=_steps_until(plan, ticks, until))
+        ticks = replace(ticks, steps=_steps_until(steps_plan, ticks, until))
     rows = events.counted(rows, ticks, clamp)
+    if isinstance(plan, Discovery):
+        rows = found.named(rows)
     totals = _totals(rows, columns, ticks, job, names, df.isStreaming)
     totals = events.in_shards(totals, "key" if job.is_keyed else None, shards)
-    initial = _initial(session, declared, shards)
+    released, kept = _released(totals, declared, ticks, job, shards, recorded, df.isStreaming)
+    metadata = metadata_of(recorded, recorded_plan) if df.isStreaming else {}
+    return _as_releases(released, job, metadata, kept)
+
+
+def _released(
+    totals: DataFrame,
+    declared: Optional[DataFrame],
+    ticks: Ticks,
+    job: Job,
+    shards: int,
+    recorded: Optional[NoiseKey],
+    is_streaming: bool,
+) -> tuple[DataFrame, Optional[DataFrame]]:
+    """The releases of all shards of keys, and Spark's cache of the totals of a finished table, if there is one."""
     schema = f"step bigint, start_micros bigint, {'key string, ' if job.is_keyed else ''}" + ", ".join(
         f"{name} double" for name in NUMBERS
     )
-    kept = None
-    if df.isStreaming:
+    if job.finds_keys and is_streaming:
+        shard = totals.groupBy("shard")
+        return shard.transformWithStateInPandas(FoundShards(job), schema, "append", "eventTime"), None
+    if job.finds_keys:
+        return found.release_shards(totals, job, ticks.steps, shards, schema, recorded)
+    initial = _initial(totals.sparkSession, declared, shards)
+    if is_streaming:
         released = totals.groupBy("shard").transformWithStateInPandas(
             KeyShards(job), schema, "append", "eventTime", initialState=initial.groupBy("shard")
         )
-    else:
-        released, kept = backfill.release_shards(totals, initial, job, ticks.steps, shards, schema, recorded)
-    metadata = metadata_of(recorded, plan) if df.isStreaming else {}
+        return released, None
+    return backfill.release_shards(totals, initial, job, ticks.steps, shards, schema, recorded)
+
+
+def _as_releases(released: DataFrame, job: Job, metadata: dict[str, Any], kept: Optional[DataFrame]) -> DataFrame:
+    """The columns of releases. Spark forgets its cache of totals together with them."""
     start_time = F.timestamp_micros("start_micros").alias("start", metadata=metadata)
     named = ["key"] if job.is_keyed else []
     marked = [F.col(name).alias(name, metadata=metadata) for name in [*named, *NUMBERS]]
@@ -193,7 +248,12 @@ def _totals(
     """The totals of each (step, key). Keys are looked up in the list after it is decided which
     events count.
     """
-    if columns.person is not None:
+    if job.counts_in_several_keys:
+        # An event of an undeclared key counts for `other`, if only to take one of the keys of its person.
+        rows = events.declared_only(rows, sorted({*(names or []), _OTHER}))
+        rows = events.first_of_each(rows, ["person", "key"], ticks)
+        names = None
+    elif columns.person is not None:
         # A stream compares no ids: it would have to remember those of every person.
         has_ids = columns.id is not None and not is_streaming
         rows = events.first_of_each(rows, ["person", "id"] if has_ids else ["person"], ticks)
@@ -209,12 +269,15 @@ def _totals(
     first = events.with_step(rows, ticks)
     shards = PERSON_SHARDS_PER_PARTITION * _partitions(rows.sparkSession)
     first = events.in_shards(first.withColumnRenamed("amount", "total"), "person", shards)
-    schema = f"step bigint, {'key string, ' if job.is_keyed else ''}total bigint"
     if not is_streaming:
-        return backfill.admit_persons(first, job, shards, schema)
+        return backfill.admit_persons(first, job, shards)
     chosen = ["shard", "step", "person", *(["key"] if job.is_keyed else []), "total", "closed"]
+    schema = f"{counted_schema(job)}, closed timestamp"
+    if job.counts_in_several_keys:
+        # As a number, because Spark allows one column with a watermark.
+        first, chosen = first.withColumn("time", F.unix_micros("time")), [*chosen, "time"]
     return first.select(*chosen).groupBy("shard").transformWithStateInPandas(
-        PersonShards(job), f"{schema}, closed timestamp", "append", "eventTime", eventTimeColumnName="closed"
+        PersonShards(job), schema, "append", "eventTime", eventTimeColumnName="closed"
     )
 
 
@@ -269,9 +332,12 @@ def _initial(session: SparkSession, declared: Optional[DataFrame], shards: int) 
     return there.withColumn("key", F.lit(None).cast("string")).unionByName(keys)
 
 
-def _shards(session: SparkSession, asked: Optional[int], width: int) -> int:
+def _shards(session: SparkSession, asked: Optional[int], width: Optional[int]) -> int:
+    """The number of shards. Without a number of keys, because they are found, one for each partition."""
     if asked is not None and asked < 1:
         raise BadParameter(f"shards must be at least 1, got {asked}")
+    if width is None:
+        return asked or _partitions(session)
     if width == 1:
         return 1
     # A multiple of the number of partitions, unless shards would then hold very few keys.
@@ -290,7 +356,7 @@ def _steps_until(plan: Plan, ticks: Ticks, until: Optional[Moment]) -> int:
         raise BadParameter("until must be given for a finished table under an unbounded plan, got nothing")
     ended = ticks.steps
     if until is not None:
-        ended = min(ended, (_micros("until", until) - ticks.start_micros) // ticks.every_micros)
+        ended = min(ended, (read_micros("until", until) - ticks.start_micros) // ticks.every_micros)
     if ended < 0:
         raise BadParameter("until must not be before start")
     now = time_ns() // 1000
@@ -300,135 +366,3 @@ def _steps_until(plan: Plan, ticks: Ticks, until: Optional[Moment]) -> int:
             "future: steps that are not over cannot be released"
         )
     return ended
-
-
-def _check_classic(session: SparkSession) -> None:
-    if not hasattr(session, "_jsparkSession"):
-        raise Unsupported(
-            "evertally.spark runs in a classic Spark session: Spark Connect hands no secret to executors"
-        )
-
-
-def _check_columns(df: DataFrame, columns: Columns) -> None:
-    fields = {field.name: field.dataType for field in df.schema.fields}
-    names = "of strings or integers", (T.StringType, T.IntegralType)
-    kinds = {"time": ("of type timestamp", (T.TimestampType,)), "value": ("of numbers", (T.NumericType,))}
-    for role, name in vars(columns).items():
-        if name is None:
-            continue
-        if name not in fields:
-            raise BadParameter(
-                f"{role} must be a column of the table, which has {', '.join(fields)}; got {name!r}"
-            )
-        expected, types = kinds.get(role, names)
-        if not isinstance(fields[name], types):
-            raise BadParameter(
-                f"{role} must be a column {expected}, got {name!r} of type {fields[name].simpleString()}"
-            )
-
-
-def _check_unnamed(unnamed: str, columns: Columns) -> None:
-    if unnamed not in ("drop", "refuse"):
-        raise BadParameter(f'unnamed must be "drop" or "refuse", got {unnamed!r}')
-    if unnamed == "refuse" and columns.person is None:
-        raise BadParameter('unnamed="refuse" needs person: without it no event has to name one')
-
-
-def _check_plan(plan: Plan, columns: Columns, keys: Optional[Keys]) -> tuple[float, float]:
-    """Checks that the plan fits the columns and keys, and returns the range of one contribution."""
-    if plan.dimension is not None:
-        raise BadParameter(
-            "plan must be one for totals, got one for vectors: evertally.spark.noise makes their noise"
-        )
-    is_keyed, is_open = plan.keys is not None, plan.has_open_keys
-    if (is_keyed or is_open) != (columns.key is not None):
-        got = "a key column and a plan for one total" if columns.key else "a plan for keys and no key column"
-        raise BadParameter(f"key and plan must both be for keys or both not, got {got}")
-    if is_open != (keys is not None):
-        got = "neither" if keys is None else ("both" if is_keyed else "keys for a plan of one total")
-        raise BadParameter(
-            f"keys must be declared either by the plan or, if it has open keys, here; got {got}"
-        )
-    if columns.person is None and plan.unit == "person":
-        raise BadParameter("person must name a column if the plan bounds a person's steps")
-    if columns.person is not None and plan.unit != "person":
-        raise BadParameter(
-            "plan must bound a person's steps if person names a column: make it with max_steps, even if "
-            "that is 1, so that no budget for single events takes it"
-        )
-    low, high = plan.contribution
-    if columns.value is None and not low <= 1.0 <= high:
-        raise BadParameter(
-            f"plan must allow contributions of one, as events count, got a range of {low} to {high}"
-        )
-    if columns.value is not None and max(abs(low), abs(high)) > MAX_CONTRIBUTION:
-        raise BadParameter(
-            f"plan must allow contributions of at most 2^20 in magnitude, got a range of {low} to {high}"
-        )
-    return low, high
-
-
-def _check_stream(
-    session: SparkSession, rows: DataFrame, delay: Optional[str], until: Optional[Moment]
-) -> None:
-    has_watermark = WATERMARK in rows.schema["time"].metadata
-    if delay is None and not has_watermark:
-        raise BadParameter(
-            "delay must be given for a streaming table without a watermark on its time, got nothing"
-        )
-    if delay is not None and has_watermark:
-        raise BadParameter("delay must be left out where the table has a watermark already, got both")
-    if until is not None:
-        raise BadParameter("until is for finished tables: a stream is released as time passes")
-    if session.conf.get(PROVIDER, "") != ROCKSDB:
-        # Spark's stateful operators run only on this state store. A query reads the setting when it
-        # starts.
-        session.conf.set(PROVIDER, ROCKSDB)
-
-
-def _ticks(plan: Plan, start_micros: int, every_micros: int) -> Ticks:
-    """The declared range of time. An unbounded plan lasts as long as times can be represented."""
-    if start_micros < 0:
-        raise BadParameter("start must not be before 1970, where Spark's watermarks begin")
-    if start_micros % 1000:
-        raise BadParameter("start must be in whole milliseconds, as Spark's watermarks are")
-    most = ((1 << 63) - 1 - start_micros) // every_micros
-    if plan.horizon > most and not plan.is_unbounded:
-        raise BadParameter(f"the plan's steps must end before the year 294,000, got {plan.horizon} of them")
-    return Ticks(start_micros, every_micros, min(plan.horizon, most))
-
-
-def _micros(name: str, moment: Moment) -> int:
-    """The microseconds since 1970 of a moment, in UTC unless it has a zone."""
-    if isinstance(moment, str):
-        micros = _time_micros(moment)
-        if micros is None:
-            raise BadParameter(f"{name} must be a time such as 2026-01-05T00:00:00Z, got {moment!r}")
-        return micros
-    if not isinstance(moment, datetime.date):
-        raise BadParameter(f"{name} must be a time, got {type(moment).__name__}")
-    if not isinstance(moment, datetime.datetime):
-        moment = datetime.datetime.combine(moment, datetime.time())
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=datetime.timezone.utc)
-    since = moment - datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
-    return since // datetime.timedelta(microseconds=1)
-
-
-def _length(every: str) -> int:
-    """The microseconds of a length, in the form of the command line ("15m") or of Spark ("15 minutes")."""
-    if not isinstance(every, str):
-        raise BadParameter(f"every must be a text such as 1 minute, got {type(every).__name__}")
-    return _bucket_micros(every)
-
-
-def _interval(name: str, text: Optional[str]) -> Optional[int]:
-    """The microseconds of an interval, in Spark's form or that of the command line."""
-    if text is None:
-        return None
-    if not isinstance(text, str):
-        raise BadParameter(f"{name} must be a text such as 10 minutes, got {type(text).__name__}")
-    micros = _interval_micros(text)
-    if micros is None:
-        raise BadParameter(f"{name} must be an interval such as 10 minutes or 10m, got {text!r}")
-    return micros

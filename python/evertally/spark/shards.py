@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from evertally import BadParameter, BadState, Counter, HorizonSpent, KeyedCounter, Plan
+from evertally import BadParameter, BadState, Counter, Discovery, HorizonSpent, KeyedCounter, Plan
 from evertally.spark.secret import Secret
 
 LEVEL = 0.95
@@ -42,6 +42,7 @@ ANOTHER = (
     "or use a new checkpoint, a new directory of releases, a new noise key and a separate budget"
 )
 
+OPEN_OR_CLOSED = "a total came for a step that is closed, or for one that is still open"
 
 FIRST_VERSION = (
     "the checkpoint was made by version 0.1, whose noise left out how a count is defined: let 0.1 finish "
@@ -54,7 +55,7 @@ class Job:
     """Everything that executors must agree on. It holds no key, only a reference to it."""
 
     plan_pickled: bytes
-    """A plan for a single total, or for one key as a pattern for the plans of shards."""
+    """A plan for a single total, or for one key as a pattern for the plans of shards; or a discovery."""
     is_keyed: bool
     secret: Secret
     start_micros: int
@@ -67,8 +68,33 @@ class Job:
     """What a checkpoint must have in common with the query that resumes it."""
 
     @property
-    def plan(self) -> Plan:
+    def plan_of_either_kind(self) -> Union[Plan, Discovery]:
         return _plan(self.plan_pickled)
+
+    @property
+    def plan(self) -> Plan:
+        plan = _plan(self.plan_pickled)
+        assert isinstance(plan, Plan)
+        return plan
+
+    @property
+    def discovery(self) -> Discovery:
+        discovery = _plan(self.plan_pickled)
+        assert isinstance(discovery, Discovery)
+        return discovery
+
+    @property
+    def finds_keys(self) -> bool:
+        return isinstance(_plan(self.plan_pickled), Discovery)
+
+    @property
+    def counts_in_several_keys(self) -> bool:
+        """Whether a person counts once in each of several keys."""
+        return not self.finds_keys and self.plan.keys_per_person > 1
+
+    @property
+    def horizon(self) -> int:
+        return _plan(self.plan_pickled).horizon
 
     def refusal(self, identity: bytes) -> BadState:
         """The error for a checkpoint of another identity."""
@@ -84,10 +110,10 @@ class Job:
 
 
 @functools.lru_cache(maxsize=8)
-def _plan(pickled: bytes) -> Plan:
+def _plan(pickled: bytes) -> Union[Plan, Discovery]:
     # A worker serves many tasks and makes a plan only once.
     plan = pickle.loads(pickled)
-    assert isinstance(plan, Plan)
+    assert isinstance(plan, (Plan, Discovery))
     return plan
 
 
@@ -115,7 +141,7 @@ class ShardKeys:
         if len(steps) and (steps.min() < first or steps.max() >= until):
             # Spark hands over each closed step once and completely. Other totals would use noise
             # that was already released.
-            raise BadState("a total came for a step that is closed, or for one that is still open")
+            raise BadState(OPEN_OR_CLOSED)
         width = 1 if self.names is None else len(self.names)
         at_once = max(1, CELLS_AT_ONCE // width)
         while first < until:
@@ -208,7 +234,7 @@ def columns(
 def horizon_spent(job: Job) -> HorizonSpent:
     """The error that stops a query when all steps are released."""
     return HorizonSpent(
-        f"all {job.plan.horizon} steps of the plan are released, and later events have arrived: a further "
+        f"all {job.horizon} steps of the plan are released, and later events have arrived: a further "
         "release would not be private. Every release so far is committed. Count later events under a new "
         "plan, with a new budget, checkpoint and directory"
     )

@@ -1,7 +1,8 @@
 """When a streaming query closes steps, and its state.
 
-**Definition.** There are two stateful operators. ``KeyShards`` holds a shard of keys under each of
-its grouping keys and closes the steps that the watermark has passed. If persons are bounded,
+**Definition.** There are two stateful operators. ``KeyShards`` holds a shard of declared keys under each of
+its grouping keys and closes the steps that the watermark has passed. ``FoundShards`` does so for keys
+that nobody declared: a shard exists from its first event on. If persons are bounded,
 ``PersonShards`` decides before it which of their events count.
 
 **Guarantee.** Spark hands over the total of a (step, key) once, in the batch in which the watermark
@@ -18,15 +19,16 @@ batches touch none of it.
 import json
 import zlib
 from collections.abc import Iterator
-from typing import Any, Optional
+from typing import Any, Optional, Union
 
 import pandas as pd
 from pyspark.sql import types as T
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from evertally import BadState
+from evertally.spark.found import FoundShard, steps_of
 from evertally.spark.persons import admitted, participants
-from evertally.spark.shards import ANOTHER, Job, Shard, columns, horizon_spent
+from evertally.spark.shards import ANOTHER, OPEN_OR_CLOSED, Job, Shard, columns, horizon_spent
 
 # Types, because every task would ask Spark to parse a text.
 DECLARED = T.StructType().add("identity", "binary").add("names", "binary")
@@ -112,7 +114,7 @@ class KeyShards(StatefulProcessor):
         names: Optional[list[str]] = _unpacked(declared[1])
         return names
 
-    def _store(self, shard: Shard, watermark: int) -> None:
+    def _store(self, shard: Union[Shard, FoundShard], watermark: int) -> None:
         self._next_step.update((shard.next_step, watermark))
         self._counter.update((shard.save(),))
 
@@ -121,6 +123,38 @@ class KeyShards(StatefulProcessor):
         self._handle.registerTimer(
             max(self._job.end_of(step) // 1000, timerValues.getCurrentWatermarkInMs() + 1)
         )
+
+
+class FoundShards(KeyShards):
+    """Shards of keys that are found: what was added in closed steps in, releases out."""
+
+    def _advance(self, rows: Optional[pd.DataFrame], timerValues: Any) -> Iterator[pd.DataFrame]:
+        job = self._job
+        watermark = _watermark(timerValues)
+        ended = job.steps_ended_by(watermark)
+        until = min(ended, job.horizon)
+        stored, counter = self._next_step.get(), self._counter.get()
+        if stored is None:
+            self._declared.update((job.identity, _packed(None)))
+            self._wake_at(ended, timerValues)
+        self._check_identity()
+        next_step, released_at = (0, watermark) if stored is None else stored
+        if next_step == job.horizon and ended > job.horizon and watermark > released_at:
+            raise horizon_spent(job)
+        if rows is None and next_step >= until:
+            return
+        try:
+            shard = FoundShard(job, None if counter is None else bytes(counter[0]))
+        except BadState as error:
+            raise BadState(ANOTHER) from error
+        for added in steps_of(iter(() if rows is None else (rows.sort_values("step"),)), job.horizon):
+            if not next_step <= added.step < until:
+                # Spark hands over each closed step once and completely.
+                raise BadState(OPEN_OR_CLOSED)
+            yield from shard.close(added.step)
+            shard.add(added)
+        yield from shard.close(until)
+        self._store(shard, watermark)
 
 
 class PersonShards(StatefulProcessor):
