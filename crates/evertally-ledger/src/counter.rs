@@ -84,8 +84,11 @@ fn step_at(buckets: &Buckets, time: i64) -> CurrentStep {
 
 /// Admission under the rules of a counter, before the first event.
 pub(crate) fn admission_of(counter_plan: &CounterPlan) -> Admission<RecentIds, PersonRows> {
+    // Where different persons are counted, a person's key is the id of their events.
+    let has_ids = counter_plan.spec().distinct.is_none();
     Admission {
-        ids: Some(RecentIds::new(counter_plan.remembered_steps(), counter_plan.steps_in_grace())),
+        ids: has_ids
+            .then(|| RecentIds::new(counter_plan.remembered_steps(), counter_plan.steps_in_grace())),
         persons: counter_plan.limits().map(PersonRows::new),
     }
 }
@@ -129,7 +132,7 @@ impl CounterState {
         receipt: &mut Receipt,
     ) -> Option<Item> {
         let step = if self.is_running() { self.step_of(event.time, current) } else { Err(Outcome::Ended) };
-        let outcome = self.admission.decide(Some(event.id), event.person(), step);
+        let outcome = self.decide(event, step);
         receipt.add(outcome);
         let Outcome::Counted { step } = outcome else { return None };
         self.add(step, event.lane, event.amount);
@@ -140,6 +143,27 @@ impl CounterState {
             id: event.id.0,
             person: event.person,
         })
+    }
+
+    fn decide(&mut self, event: &PreparedEvent, step: std::result::Result<u64, Outcome>) -> Outcome {
+        if !self.counts_persons() {
+            return self.admission.decide(Some(event.id), event.person(), step);
+        }
+        // As `evertally_stream` decides where a person counts once per key: the key is the id of the
+        // event, so another one is a copy, and it takes a slot of the person.
+        let (slot, persons) = (u64::from(event.lane), self.admission.persons.as_ref());
+        if event.person().zip(persons).is_some_and(|(person, persons)| persons.has(person, slot)) {
+            return Outcome::Duplicate;
+        }
+        match (self.admission.decide(None, event.person(), step.map(|_| slot)), step) {
+            (Outcome::Counted { .. }, Ok(step)) => Outcome::Counted { step },
+            (outcome, _) => outcome,
+        }
+    }
+
+    /// Whether it counts different persons.
+    fn counts_persons(&self) -> bool {
+        self.counter_plan.spec().distinct.is_some()
     }
 
     /// The open step that takes an event. It is never a step that has not started, so that nobody
@@ -176,7 +200,9 @@ impl CounterState {
     pub(crate) fn replay_item(&mut self, item: &Item) -> Result<()> {
         let is_open = item.step >= self.open && (item.lane as usize) < self.counter_plan.width();
         let person = self.admission.persons.as_ref().map(|_| item.person);
-        if is_open && self.admission.count(Some(item.id()), person, item.step) {
+        let (id, slot) =
+            if self.counts_persons() { (None, item.lane.into()) } else { (Some(item.id()), item.step) };
+        if is_open && self.admission.count(id, person, slot) {
             self.add(item.step, item.lane, item.amount());
             return Ok(());
         }

@@ -69,6 +69,16 @@ pub struct EventOrder(i64, Id, u32, Amount);
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Id(pub(crate) [u8; 12]);
 
+impl Id {
+    /// Where different persons are counted, the id of an event is its key: the place of the key
+    /// among all by name.
+    fn of_key(rank: u32) -> Self {
+        let mut id = [0; 12];
+        id[..4].copy_from_slice(&rank.to_be_bytes());
+        Self(id)
+    }
+}
+
 impl Hash for Id {
     fn hash<H: Hasher>(&self, state: &mut H) {
         // It is a keyed hash already: any of its bits serve.
@@ -208,14 +218,20 @@ impl Intake {
                 (person, u128::from_le_bytes(self.names.hash(self.counter, [person, ""])).max(1))
             }
         };
-        let [id @ .., _, _, _, _] = self.names.hash(self.counter, [owner, id]);
         let lane = counter_plan.keys().map_or(0, |keys| keys.position(event.key.unwrap_or_default()));
+        let id = match counter_plan.rank(lane) {
+            Some(rank) => Id::of_key(rank),
+            None => {
+                let [id @ .., _, _, _, _] = self.names.hash(self.counter, [owner, id]);
+                Id(id)
+            }
+        };
         Ok(PreparedEvent {
             counter: self.counter,
             time: event.time,
             lane: lane as u32,
             amount,
-            id: Id(id),
+            id,
             person,
         })
     }

@@ -11,8 +11,10 @@ pub(crate) use stored::StoredSpec;
 
 use crate::error::{Error, Result};
 use evertally::privacy::NoiseKind;
-use evertally::{BudgetSpec, Contribution, Horizon, Mechanism, Participation, Plan, PlanSpec, Shape, Unit};
-use evertally_stream::{BucketLength, Buckets, Clamp, KeySet};
+use evertally::{
+    BudgetSpec, Contribution, Horizon, Mechanism, Participation, Plan, PlanSpec, Shape, Unit, Workload,
+};
+use evertally_stream::{BucketLength, Buckets, Clamp, KeySet, Share};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
@@ -61,6 +63,8 @@ pub struct Spec {
     /// Whether persons are bounded by the plan's participation. Events that name nobody then do not
     /// count.
     pub bounds_persons: bool,
+    /// In how many keys a person counts, once in each, where different persons are counted.
+    pub distinct: Option<u64>,
     /// Whether events have values, clamped to the plan's contribution. Otherwise an event counts as
     /// one.
     pub takes_values: bool,
@@ -78,7 +82,10 @@ pub struct CounterPlan {
     keys: Option<KeySet>,
     clamp: Option<Clamp>,
     buckets: Option<Buckets>,
+    /// What the store of persons bounds: steps, or keys where different persons are counted.
     limits: Option<Participation>,
+    /// The place of each key among all by name, where different persons are counted.
+    ranks: Option<Vec<u32>>,
     tree_rmse: Option<f64>,
 }
 
@@ -99,6 +106,7 @@ impl Spec {
             grace: None,
             plan: PlanSpec::new(Horizon::Unbounded, budget),
             bounds_persons: false,
+            distinct: None,
             takes_values: false,
             remember_ids: None,
             noise_name: Self::NOISE_NAME,
@@ -127,6 +135,32 @@ impl Spec {
     pub fn persons(mut self, max_steps: u64, min_gap: u64) -> Result<Self> {
         self.plan.participation = Participation::at_most(max_steps, min_gap)?;
         self.bounds_persons = true;
+        Ok(self)
+    }
+
+    /// The same for different persons: each counts as one in each of their first `max_keys` keys, at
+    /// the first event there ([`Share::once_per_key`]).
+    ///
+    /// ```
+    /// use evertally_ledger::Spec;
+    /// let people = Spec::new("people", "everyone", 1.0, 1e-6).steps(24).distinct(1)?;
+    /// let once = Spec::new("once", "everyone", 1.0, 1e-6).steps(24).persons(1, 1)?;
+    /// let noise = |spec: Spec| spec.plan(0).map(|made| made.plan().noise_multiplier());
+    /// assert_eq!(noise(people)?, noise(once)?);
+    /// # Ok::<(), evertally_ledger::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// For no key.
+    pub fn distinct(mut self, max_keys: u64) -> Result<Self> {
+        let share = Share::once_per_key(max_keys)?;
+        if share.is_once_per_key() {
+            let is_pure = self.plan.budget.delta == Some(0.0);
+            self.plan.contribution = share.contribution(Some((0.0, 1.0)), is_pure)?;
+        }
+        self.plan.keys_per_step = max_keys;
+        self.plan.participation = Participation::single();
+        (self.bounds_persons, self.distinct) = (true, Some(max_keys));
         Ok(self)
     }
 
@@ -164,16 +198,15 @@ impl Spec {
     /// [`evertally::Error::BadParameter`] and the library's errors for what cannot be used.
     pub fn plan(&self, now: i64) -> Result<CounterPlan> {
         let mut spec = self.clone();
-        match spec.every {
-            Some(every) => {
-                spec.start.get_or_insert(now.div_euclid(every.micros()).saturating_mul(every.micros()));
-                spec.remember_ids.get_or_insert((MICROS_PER_DAY / every.micros()).max(1) as u64);
-            }
-            None => {
-                spec.remember_ids.get_or_insert(REMEMBERED_STEPS_BY_HAND);
-            }
+        if let Some(every) = spec.every {
+            spec.start.get_or_insert(now.div_euclid(every.micros()).saturating_mul(every.micros()));
         }
         spec.check(now)?;
+        // A person's key is the id of an event where different persons are counted.
+        if spec.distinct.is_none() {
+            let in_a_day = |every: BucketLength| (MICROS_PER_DAY / every.micros()).max(1) as u64;
+            spec.remember_ids.get_or_insert(spec.every.map_or(REMEMBERED_STEPS_BY_HAND, in_a_day));
+        }
         spec.build()
     }
 
@@ -198,6 +231,7 @@ impl Spec {
         if self.grace.is_some_and(|grace| grace.micros() > 7 * MICROS_PER_DAY) {
             return Err(Error::bad("grace", "at most 7d", "more"));
         }
+        self.check_distinct()?;
         if StoredSpec::from(self).spec()? != *self {
             return Err(Error::bad("plan", "made of choices that a ledger stores", "others"));
         }
@@ -220,6 +254,37 @@ impl Spec {
         }
     }
 
+    /// Refuses what a number of different persons does not have.
+    fn check_distinct(&self) -> Result<()> {
+        let Some(max_keys) = self.distinct else { return Ok(()) };
+        if self.takes_values {
+            return Err(Error::bad("clamp", "left out where different persons are counted", "a range"));
+        }
+        if self.plan.workload != Workload::PrefixSum {
+            let expected = "prefix-sum where different persons are counted: who leaves is not counted here";
+            return Err(Error::bad("workload", expected, self.plan.workload));
+        }
+        if let Some(steps) = self.remember_ids {
+            let expected = "left out where different persons are counted: a copy changes nothing";
+            return Err(Error::bad("remember_ids", expected, steps));
+        }
+        let keys = self.lanes()?;
+        if max_keys > keys {
+            let expected = format!("at most {keys}, the number of keys with `other`");
+            return Err(Error::bad("max_keys", expected, max_keys));
+        }
+        Ok(())
+    }
+
+    /// How many numbers a release has.
+    fn lanes(&self) -> Result<u64> {
+        let declared = self.declared_keys();
+        if declared.is_empty() {
+            return Ok(1);
+        }
+        Ok(KeySet::stored(declared.iter().cloned())?.names().len() as u64)
+    }
+
     fn max_steps_behind(&self) -> i64 {
         (MAX_VALUES_BEHIND / (self.declared_keys().len() as i64 + 1)).clamp(1, MAX_STEPS_BEHIND)
     }
@@ -229,7 +294,11 @@ impl Spec {
         let declared = self.declared_keys();
         let keys = if declared.is_empty() { None } else { Some(KeySet::stored(declared.iter().cloned())?) };
         let clamp = self.value_range().map(|range| Clamp::new(range.lo(), range.hi())).transpose()?;
-        let limits = self.person_bound();
+        let limits = match self.distinct {
+            // A slot for each key.
+            Some(max_keys) => Some(Participation::at_most(max_keys, 1)?),
+            None => self.person_bound(),
+        };
         let (plan, tree_rmse) = self.known_plan(keys.as_ref())?;
         let plan = match self.noise_name {
             1 => plan.with_first_noise_name(),
@@ -242,7 +311,8 @@ impl Spec {
             (Some(every), Some(start)) => Some(buckets(start, every, &plan)?),
             _ => None,
         };
-        Ok(CounterPlan { spec: self, plan, keys, clamp, buckets, limits, tree_rmse })
+        let ranks = self.distinct.map(|_| ranks(keys.as_ref()));
+        Ok(CounterPlan { spec: self, plan, keys, clamp, buckets, limits, ranks, tree_rmse })
     }
 
     /// The plan, and the error that the binary tree would have had. Counters that differ only in
@@ -275,9 +345,22 @@ impl Spec {
         }
         let is_pure = plan.budget().noise() == NoiseKind::Laplace;
         let mechanism = Some(if is_pure { Mechanism::LaplaceTree } else { Mechanism::Binary });
-        let tree = PlanSpec { mechanism, shape: Shape::Scalar, ..self.plan.clone() }.build().ok()?;
+        let tree = PlanSpec { mechanism, shape: Shape::Scalar, keys_per_step: 1, ..self.plan.clone() };
+        let tree = tree.build().ok()?;
         Some(tree.accuracy().rmse)
     }
+}
+
+/// The place of each key among all by name.
+fn ranks(keys: Option<&KeySet>) -> Vec<u32> {
+    let names = keys.map_or(&[][..], KeySet::names);
+    let mut order: Vec<usize> = (0..names.len()).collect();
+    order.sort_unstable_by_key(|place| &names[*place]);
+    let mut ranks = vec![0; names.len().max(1)];
+    for (rank, place) in (0..).zip(order) {
+        ranks[place] = rank;
+    }
+    ranks
 }
 
 /// The buckets of a counter by the clock. A stream without a known end gets a bucket for every time
@@ -364,6 +447,11 @@ impl CounterPlan {
 
     pub(crate) fn limits(&self) -> Option<Participation> {
         self.limits
+    }
+
+    /// The place of a key among all by name, where different persons are counted.
+    pub(crate) fn rank(&self, lane: usize) -> Option<u32> {
+        self.ranks.as_ref()?.get(lane).copied()
     }
 
     pub(crate) fn grace_micros(&self) -> i64 {

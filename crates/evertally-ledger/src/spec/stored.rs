@@ -32,6 +32,9 @@ pub(crate) struct StoredSpec {
     /// Absent in the text of version 0.1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     noise_name: Option<u8>,
+    /// Absent unless different persons are counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    distinct: Option<u64>,
 }
 
 impl From<&Spec> for StoredSpec {
@@ -50,13 +53,17 @@ impl From<&Spec> for StoredSpec {
             mechanism: plan.mechanism,
             workload: plan.workload,
             keys: spec.declared_keys().to_vec(),
-            participation: spec.person_bound().map(|bound| (bound.max_steps(), bound.min_gap())),
+            participation: spec
+                .person_bound()
+                .filter(|_| spec.distinct.is_none())
+                .map(|bound| (bound.max_steps(), bound.min_gap())),
             clamp: spec.value_range().map(|range| (range.lo(), range.hi())),
             neighbours: plan.neighbours,
             objective: plan.objective,
             grid: plan.grid,
             remember_ids: spec.remember_ids,
             noise_name: Some(spec.noise_name).filter(|version| *version != 1),
+            distinct: spec.distinct,
         }
     }
 }
@@ -80,6 +87,9 @@ impl StoredSpec {
             .keys(self.keys);
         if let Some((max_steps, min_gap)) = self.participation {
             spec = spec.persons(max_steps, min_gap)?;
+        }
+        if let Some(max_keys) = self.distinct {
+            spec = spec.distinct(max_keys)?;
         }
         if let Some((lo, hi)) = self.clamp {
             spec = spec.values(lo, hi)?;

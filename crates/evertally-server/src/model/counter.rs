@@ -44,6 +44,9 @@ pub(crate) struct Counter {
     neighbours: String,
     #[schema(required)]
     participation: Option<Participation>,
+    /// In how many keys a person counts, once in each. Null unless different persons are counted.
+    #[schema(required)]
+    distinct: Option<u64>,
     #[schema(required, min_items = 2, max_items = 2)]
     clamp: Option<[f64; 2]>,
     mechanism: String,
@@ -129,6 +132,7 @@ impl Counter {
                 min_gap: bound.min_gap(),
                 unnamed: "left out",
             }),
+            distinct: spec.distinct,
             clamp: spec.value_range().map(|range| [range.lo(), range.hi()]),
             mechanism: plan.mechanism().to_string(),
             workload: plan.workload().to_string(),

@@ -70,6 +70,12 @@ pub(crate) struct Draft {
     /// The minimum number of steps from one contribution of a person to the next. Needs `max_steps`.
     #[schema(minimum = 1)]
     min_gap: Option<u64>,
+    /// Whether different persons are counted: each once, at their first event. Events without a
+    /// `person` then do not count.
+    distinct: Option<bool>,
+    /// In how many keys a person counts, once in each. Needs `distinct`.
+    #[schema(minimum = 1, default = 1)]
+    max_keys: Option<u64>,
     /// The range that values are clamped to. Without it, every event counts as one.
     #[schema(example = json!([0.0, 100.0]), min_items = 2, max_items = 2)]
     clamp: Option<[f64; 2]>,
@@ -130,6 +136,18 @@ impl Draft {
         )
         .steps(self.steps)
         .keys(self.keys.unwrap_or_default());
+        match (self.distinct.unwrap_or_default(), self.max_keys) {
+            (false, None) => {}
+            (false, Some(_)) => {
+                return Err(Problem::bad_field("max_keys", "given with distinct: true"));
+            }
+            (true, _) if self.max_steps.is_some() || self.min_gap.is_some() => {
+                let field = if self.max_steps.is_some() { "max_steps" } else { "min_gap" };
+                let expected = "left out with distinct: a person counts at their first event";
+                return Err(Problem::bad_field(field, expected));
+            }
+            (true, max_keys) => spec = spec.distinct(max_keys.unwrap_or(1))?,
+        }
         match (self.max_steps, self.min_gap) {
             (None, None) => {}
             (None, Some(_)) => {
