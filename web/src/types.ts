@@ -49,6 +49,8 @@ export interface Counter {
   clamp: [number, number] | null;
   created: string;
   description: string | null;
+  /** In how many keys a person counts, once in each. Null unless different persons are counted. */
+  distinct: number | null;
   epoch: number;
   /** The length of a step. Null for a counter that is advanced by hand. */
   every: string | null;
@@ -113,6 +115,11 @@ export interface Draft {
   delta: number;
   /** A description of what it counts, at most 1000 bytes. */
   description?: string | null;
+  /**
+   * Whether different persons are counted: each once, at their first event. Events without a
+   * `person` then do not count.
+   */
+  distinct?: boolean | null;
   /** The ε of all releases together. */
   epsilon: number;
   /** The length of a step. Omit it for a counter that is advanced by hand. */
@@ -123,6 +130,8 @@ export interface Draft {
   grid?: number | null;
   /** The declared keys, at most 256 bytes each. All other keys count as `other`, which is added. */
   keys?: string[] | null;
+  /** In how many keys a person counts, once in each. Needs `distinct`. */
+  max_keys?: number | null;
   /** The maximum number of steps per person. Events without a `person` then do not count. */
   max_steps?: number | null;
   /** The mechanism. Defaults to the most accurate one that can stream. */
