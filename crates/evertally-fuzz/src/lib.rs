@@ -17,6 +17,7 @@
 //! | `plans` | none: arbitrary plans for the others |
 //! | `steps` | `steps`: numbers, vectors and declared keys, step by step |
 //! | `open` | `open_keys`: open keys |
+//! | `found` | `found_keys`: keys that are found |
 //! | `noise` | `noise`: the noise alone |
 //! | `states` | `states`: modified saved states |
 //! | `names` | `names`: the names of mechanisms, workloads and other choices |
@@ -25,6 +26,7 @@
 
 pub mod choices;
 mod files;
+mod found;
 mod names;
 mod noise;
 mod open;
@@ -34,6 +36,7 @@ mod states;
 mod steps;
 
 pub use files::{arrow, certificate, csv, jsonl, ledger, matrix, npy, parquet, training};
+pub use found::found_keys;
 pub use names::names;
 pub use noise::noise;
 pub use open::open_keys;
@@ -45,11 +48,12 @@ pub use steps::steps;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets. Each has a file in `fuzz/targets` and a folder in `fuzz/seeds`.
-pub const TARGETS: [Target; 16] = [
+pub const TARGETS: [Target; 17] = [
     ("names", names),
     ("states", states),
     ("steps", steps),
     ("open_keys", open_keys),
+    ("found_keys", found_keys),
     ("noise", noise),
     ("csv", csv),
     ("jsonl", jsonl),

@@ -34,7 +34,7 @@ pub(crate) const NAMES: [&str; 10] = [
     " a very long name, as they come in web logs: /index.html?q=1",
 ];
 
-const HORIZONS: [u64; 14] = [1, 2, 3, 4, 5, 7, 8, 9, 13, 16, 17, 24, 33, 70];
+pub(crate) const HORIZONS: [u64; 14] = [1, 2, 3, 4, 5, 7, 8, 9, 13, 16, 17, 24, 33, 70];
 const EPSILONS: [f64; 7] = [1.0, 1e-6, 1e-3, 0.5, 10.0, 100.0, 1000.0];
 const DELTAS: [f64; 7] = [1e-6, 1e-300, 1e-100, 1e-12, 0.1, 0.5, 0.9];
 const GRIDS: [f64; 12] = [
@@ -54,10 +54,35 @@ const GRIDS: [f64; 12] = [
 
 /// Built plans, by the bytes that chose them. libFuzzer tries many inputs on one plan, and some
 /// plans take a tenth of a second to build.
-static BUILT: Mutex<Option<HashMap<Vec<u8>, Option<Plan>>>> = Mutex::new(None);
+pub(crate) struct Built<T>(Mutex<Option<HashMap<Vec<u8>, Option<T>>>>);
+
+static BUILT: Built<Plan> = Built::new();
 
 /// The maximum number of kept plans.
 const MAX_KEPT_PLANS: usize = 512;
+
+impl<T: Clone> Built<T> {
+    pub(crate) const fn new() -> Self {
+        Self(Mutex::new(None))
+    }
+
+    /// What these bytes chose, or `None` if it is refused.
+    pub(crate) fn get(&self, spent: Vec<u8>, build: impl FnOnce() -> Result<T>) -> Option<T> {
+        let mut made = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let made = made.get_or_insert_default();
+        if made.len() > MAX_KEPT_PLANS {
+            made.clear();
+        }
+        let plan = made.entry(spent).or_insert_with(|| match build() {
+            Ok(plan) => Some(plan),
+            Err(error) => {
+                check_line(&error.to_string());
+                None
+            }
+        });
+        plan.clone()
+    }
+}
 
 /// The key of every counter here.
 pub(crate) fn key() -> NoiseKey {
@@ -70,19 +95,7 @@ pub(crate) fn plan(kind: Kind, choices: &mut Choices<'_>) -> Option<Plan> {
     let builder = builder(kind, choices);
     let mut spent = before[..before.len() - choices.rest().len()].to_vec();
     spent.push(kind as u8);
-    let mut made = BUILT.lock().unwrap_or_else(PoisonError::into_inner);
-    let made = made.get_or_insert_default();
-    if made.len() > MAX_KEPT_PLANS {
-        made.clear();
-    }
-    let plan = made.entry(spent).or_insert_with(|| match builder.and_then(|builder| builder.build()) {
-        Ok(plan) => Some(plan),
-        Err(error) => {
-            check_line(&error.to_string());
-            None
-        }
-    });
-    plan.clone()
+    BUILT.get(spent, || builder?.build())
 }
 
 fn builder(kind: Kind, choices: &mut Choices<'_>) -> Result<PlanBuilder> {
@@ -166,7 +179,7 @@ fn budget(choices: &mut Choices<'_>) -> Result<Budget> {
     }
 }
 
-fn range(choices: &mut Choices<'_>) -> Result<Contribution> {
+pub(crate) fn range(choices: &mut Choices<'_>) -> Result<Contribution> {
     match choices.below(8) {
         0..3 => Ok(Contribution::unit()),
         3 => Contribution::range(-1.0, 1.0),

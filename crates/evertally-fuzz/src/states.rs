@@ -92,7 +92,7 @@ fn open_keys(plan: &Plan, choices: &mut Choices<'_>) {
 }
 
 /// The resumed value, or `None` if the state was refused with the right error.
-fn resumed_value<T>(resumed: Result<T, Error>) -> Option<T> {
+pub(crate) fn resumed_value<T>(resumed: Result<T, Error>) -> Option<T> {
     match resumed {
         Ok(resumed) => Some(resumed),
         Err(refusal) => {
@@ -104,7 +104,7 @@ fn resumed_value<T>(resumed: Result<T, Error>) -> Option<T> {
 }
 
 /// A state with some of its bytes changed, removed or replaced. In most cases its hash is valid.
-fn modified(mut state: Vec<u8>, choices: &mut Choices<'_>) -> Vec<u8> {
+pub(crate) fn modified(mut state: Vec<u8>, choices: &mut Choices<'_>) -> Vec<u8> {
     let is_sealed = choices.below(8) != 0;
     if is_sealed {
         state.truncate(state.len() - HASH);

@@ -29,4 +29,5 @@ pub use replay::{ReplayedLane, replay_lane};
 pub use scalar::Counter;
 pub use sparse::SparseCounter;
 pub(crate) use sparse::{Candidate, Candidates};
+pub(crate) use state::Head;
 pub use vector::{VectorCounter, VectorRelease};

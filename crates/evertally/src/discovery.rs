@@ -18,9 +18,11 @@
 //! | `builder` | the choices, and how the budget is split |
 //! | `threshold` | how much noise a threshold must be above |
 //! | `counter` | [`DiscoveringCounter`] |
+//! | `saved` | its saved form |
 
 mod builder;
 mod counter;
+mod saved;
 #[cfg(test)]
 mod tests;
 mod threshold;

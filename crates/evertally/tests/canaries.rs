@@ -157,6 +157,9 @@ fn open_keys_and_vectors_print_no_count_and_no_key() {
     printed.refusal(full.unwrap());
     assert_eq!(counter.close_step().unwrap(), []);
     printed.debug(&counter);
+    spoilt(&counter.save())
+        .iter()
+        .for_each(|state| printed.refusal(DiscoveringCounter::resume(&discovery, key(), state)));
     let norm = Contribution::norm(1.0).unwrap();
     let plan = builder(Workload::PrefixSum).dimension(2).contribution(norm).build().unwrap();
     let mut counter = VectorCounter::new(&plan, key()).unwrap();

@@ -56,7 +56,7 @@ fn report(figures: &Value, machine: &Machine) -> String {
          which counts the persons of every group and step and hides none: the best of {rounds} rounds. The CPU time of evertally is \
          that of the whole process. That of DuckDB is measured around the query.\n\n\
          | | CPU | elapsed | events per CPU second | peak memory | per group |\n|:--|--:|--:|--:|--:|--:|\n{ours}{theirs}\n\
-         The peak of evertally includes the events and the names of all groups. The counter itself holds 51 bytes of a group below \
+         The peak of evertally includes the events and the names of all groups. The counter itself holds 43 bytes of a group below \
          the floor, which `crates/evertally/tests/memory.rs` measures.\n\n\
          | | |\n|:--|--:|\n\
          | threshold at the last step | {threshold} persons |\n\

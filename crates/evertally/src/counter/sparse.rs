@@ -191,6 +191,17 @@ impl SparseCounter {
         Ok(Self { max_keys: MAX_KEYS, ..Self::with_key(plan, key)? })
     }
 
+    /// The tag of the noise key, which saved states hold.
+    pub(crate) fn key_tag(&self) -> [u8; 8] {
+        self.key_tag
+    }
+
+    /// The total of a key as of the last closed step, in units, if the key holds memory.
+    pub(crate) fn true_total(&self, key: &str) -> Option<i128> {
+        let found = self.store.find(self.tagger().tag(key.as_bytes()))?;
+        Some(self.store.get(found).total(self.closed))
+    }
+
     /// Makes the tags of the keys, which their noise and their records are found by.
     pub(crate) fn tagger(&self) -> Tagger {
         match &self.noise {

@@ -9,7 +9,7 @@
 //! counter, no error and no `Debug` says how many there are or which. The time of a step grows with the
 //! number of keys that are awake: release on a clock.
 //!
-//! **Memory.** A candidate takes 51 bytes. A key that is awake takes its name, its place in a list and the
+//! **Memory.** A candidate takes 43 bytes. A key that is awake takes its name, its place in a list and the
 //! noise of two lanes besides. All of it is reserved when the key wakes up, so that a step that was opened
 //! can always be closed.
 
@@ -35,19 +35,19 @@ pub struct FoundKey<'a> {
 }
 
 /// A key at or above the floor. There is no `Debug`: it is private until it appears.
-struct Awake {
-    name: Box<str>,
+pub(super) struct Awake {
+    pub(super) name: Box<str>,
     /// Where its counts are.
-    place: u32,
+    pub(super) place: u32,
 }
 
 /// A key that has appeared.
-struct Shown {
-    name: Box<str>,
-    place: u32,
-    since: u64,
+pub(super) struct Shown {
+    pub(super) name: Box<str>,
+    pub(super) place: u32,
+    pub(super) since: u64,
     /// The part of its total that the counter of totals has.
-    counted: i128,
+    pub(super) counted: i128,
 }
 
 /// Private running totals of keys that nobody declared. A key appears once enough persons hold it.
@@ -72,20 +72,19 @@ struct Shown {
 /// - The noise key must be fresh, as for [`SparseCounter`]. Two names share their noise and their counts
 ///   if 88 bits of a keyed hash agree: see there for the probability.
 pub struct DiscoveringCounter {
-    discovery: Discovery,
+    pub(super) discovery: Discovery,
     /// The noise of counts of persons. The counts themselves are those of the candidates.
-    persons: SparseCounter,
-    totals: SparseCounter,
-    tagger: Tagger,
+    pub(super) persons: SparseCounter,
+    pub(super) totals: SparseCounter,
+    pub(super) tagger: Tagger,
     unit: Resolution,
-    candidates: Candidates,
-    awake: Vec<Awake>,
+    pub(super) candidates: Candidates,
+    pub(super) awake: Vec<Awake>,
     /// In the order in which they appeared, and by name within a step.
-    shown: Vec<Shown>,
-    woken: u32,
+    pub(super) shown: Vec<Shown>,
     /// Bytes held and reserved.
-    held: u64,
-    closed: u64,
+    pub(super) held: u64,
+    pub(super) closed: u64,
 }
 
 impl DiscoveringCounter {
@@ -100,20 +99,24 @@ impl DiscoveringCounter {
     pub fn new(discovery: &Discovery, key: NoiseKey) -> Result<Self> {
         let persons = SparseCounter::without_limit(discovery.persons(), &key)?;
         let totals = SparseCounter::without_limit(discovery.totals(), &key)?;
+        Ok(Self::of(discovery, persons, totals))
+    }
+
+    /// A counter without candidates whose noise is that of these counters.
+    pub(super) fn of(discovery: &Discovery, persons: SparseCounter, totals: SparseCounter) -> Self {
         let shared = discovery.persons().cost().shared_bytes + discovery.totals().cost().shared_bytes;
-        Ok(Self {
+        Self {
             discovery: discovery.clone(),
             tagger: persons.tagger(),
             unit: discovery.totals().total_unit(),
+            closed: persons.steps_closed(),
             persons,
             totals,
             candidates: Candidates::new(),
             awake: Vec::new(),
             shown: Vec::new(),
-            woken: 0,
             held: shared,
-            closed: 0,
-        })
+        }
     }
 
     /// The plan that the counter follows.
@@ -165,7 +168,7 @@ impl DiscoveringCounter {
 
     fn add_units(&mut self, key: &str, units: i128, new_persons: u64) -> Result<()> {
         self.check_open()?;
-        if key.is_empty() || key.len() > MAX_KEY_BYTES {
+        if !may_name(key) {
             let expected = format!("a name of 1 to {MAX_KEY_BYTES} bytes");
             return Err(Error::bad(
                 "a key",
@@ -180,24 +183,26 @@ impl DiscoveringCounter {
         let found = self.candidates.find(tag);
         let before = found.map_or(Candidate::default(), |place| self.candidates.get(place));
         let total = before.total + units;
-        // Half of what a total may be, so that the difference of two totals is an input.
-        let fits = 2 * total.unsigned_abs() <= self.unit.max_units().unsigned_abs();
-        let persons = before.persons.checked_add(new_persons).filter(|_| fits);
+        let persons = before.persons.checked_add(new_persons).filter(|_| self.fits(total));
         let persons = persons.ok_or_else(|| too_large(self.closed))?;
-        let wakes = before.number.is_none() && persons >= self.discovery.floor();
+        let floor = self.discovery.floor();
+        let wakes = before.persons < floor && persons >= floor;
         let new = if found.is_none() { Candidates::bytes_per_candidate() } else { 0 };
         let held = self.held + new + if wakes { self.bytes_awake(key) } else { 0 };
         self.check_held(self.candidates.len() + usize::from(found.is_none()), held)?;
         self.held = held;
         let place = found.unwrap_or_else(|| self.candidates.insert(tag));
-        let mut number = before.number;
         if wakes {
-            number = Some(self.woken);
-            self.woken += 1;
             self.awake.push(Awake { name: key.into(), place });
         }
-        self.candidates.set(place, Candidate { persons, total, number });
+        self.candidates.set(place, Candidate { persons, total });
         Ok(())
+    }
+
+    /// Whether a total may be held: half of what the counter of totals may hold, so that the difference of
+    /// two totals is an input.
+    pub(super) fn fits(&self, total: i128) -> bool {
+        2 * total.unsigned_abs() <= self.unit.max_units().unsigned_abs()
     }
 
     /// Whether these new keys will all fit, each with the persons whom it will have at the end. A run that
@@ -218,7 +223,7 @@ impl DiscoveringCounter {
     }
 
     /// Refuses more candidates or bytes than there may be. The reason does not say how many there are.
-    fn check_held(&self, candidates: usize, bytes: u64) -> Result<()> {
+    pub(super) fn check_held(&self, candidates: usize, bytes: u64) -> Result<()> {
         let limit = self.discovery.totals().memory_limit();
         if candidates <= Candidates::MAX && bytes <= limit {
             return Ok(());
@@ -228,7 +233,7 @@ impl DiscoveringCounter {
     }
 
     /// The bytes of a key that wakes up, until the end.
-    fn bytes_awake(&self, key: &str) -> u64 {
+    pub(super) fn bytes_awake(&self, key: &str) -> u64 {
         let lanes =
             [self.discovery.persons(), self.discovery.totals()].map(|plan| plan.cost().bytes_per_coordinate);
         // Lists have room for up to twice their content while they grow, and an input of the open step
@@ -286,6 +291,11 @@ impl DiscoveringCounter {
         let horizon = self.discovery.horizon();
         if self.closed < horizon { Ok(()) } else { Err(Error::HorizonSpent { horizon }) }
     }
+}
+
+/// Whether a name can be that of a key.
+pub(super) fn may_name(key: &str) -> bool {
+    !key.is_empty() && key.len() <= MAX_KEY_BYTES
 }
 
 impl std::fmt::Debug for DiscoveringCounter {

@@ -7,6 +7,7 @@ use proptest::prelude::*;
 use std::collections::{BTreeMap, HashMap};
 
 mod probability;
+mod saved;
 
 fn key(seed: u64) -> NoiseKey {
     NoiseKey::insecure_from_seed(seed)

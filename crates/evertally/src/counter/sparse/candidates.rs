@@ -1,17 +1,14 @@
 //! Keys that may be found: a record of true counts for each, and no noise.
 //!
-//! **Definition.** A candidate has a number of persons, a total in units, and the number of what its
-//! caller keeps of it besides, if anything. It is found by its tag, as a key of the counter of open keys.
+//! **Definition.** A candidate has a number of persons and a total in units. It is found by its tag, as a
+//! key of the counter of open keys.
 //!
-//! **Cost.** The words of a record, of which one is the number of persons: 51 bytes per candidate.
+//! **Cost.** The words of a record without a lane: 43 bytes per candidate.
 
 use super::store::{MAX_KEYS, Store};
 use crate::key_record::Layout;
 use crate::noise::LaneTag;
 use crate::workload::Workload;
-
-/// Words of a record for the number of persons.
-const PERSONS: usize = 1;
 
 /// What is counted of a candidate. There is no `Debug`: everything in it is private.
 #[derive(Clone, Copy, Default)]
@@ -20,8 +17,6 @@ pub(crate) struct Candidate {
     pub(crate) persons: u64,
     /// The total so far, in units.
     pub(crate) total: i128,
-    /// The number that the caller gave it.
-    pub(crate) number: Option<u32>,
 }
 
 /// All candidates.
@@ -38,7 +33,7 @@ impl Candidates {
     }
 
     fn layout() -> Layout {
-        Layout::new(Workload::PrefixSum, PERSONS)
+        Layout::new(Workload::PrefixSum, 0)
     }
 
     /// Bytes that a candidate holds.
@@ -61,19 +56,18 @@ impl Candidates {
 
     pub(crate) fn get(&self, place: u32) -> Candidate {
         let record = self.store.get(place);
-        Candidate {
-            persons: record.lane().first().copied().unwrap_or_default(),
-            total: record.kept().0,
-            // The counter of open keys has the steps of noise here, of which a candidate has none.
-            number: record.made().checked_sub(1).map(|number| number as u32),
-        }
+        // The counter of open keys has the steps of noise here, of which a candidate has none.
+        Candidate { persons: record.made(), total: record.kept().0 }
+    }
+
+    pub(crate) fn tag(&self, place: u32) -> LaneTag {
+        self.store.get(place).tag()
     }
 
     pub(crate) fn set(&mut self, place: u32, candidate: Candidate) {
         let mut record = self.store.get_mut(place);
         record.set_total(candidate.total, 0);
-        let number = candidate.number.map_or(0, |number| u64::from(number) + 1);
-        record.set_lane(number, std::iter::once(candidate.persons));
+        record.set_lane(candidate.persons, std::iter::empty());
     }
 }
 
@@ -91,16 +85,15 @@ mod tests {
             assert!(candidates.find(tag(number)).is_none());
             let place = candidates.insert(tag(number));
             let fresh = candidates.get(place);
-            assert!((fresh.persons, fresh.total, fresh.number) == (0, 0, None));
+            assert!((fresh.persons, fresh.total) == (0, 0));
             let total = -(i128::from(number) << 90);
-            let number = Some(number).filter(|number| number % 3 > 0);
-            candidates.set(place, Candidate { persons: u64::MAX - u64::from(place), total, number });
+            candidates.set(place, Candidate { persons: u64::MAX - u64::from(place), total });
         }
         for number in 0..1000 {
             let place = candidates.find(tag(number)).unwrap();
-            let Candidate { persons, total, number: given } = candidates.get(place);
+            assert_eq!(candidates.tag(place), tag(number));
+            let Candidate { persons, total } = candidates.get(place);
             assert!(persons == u64::MAX - u64::from(place) && total == -(i128::from(number) << 90));
-            assert_eq!(given, Some(number).filter(|number| number % 3 > 0));
         }
         assert_eq!(candidates.len(), 1000);
         assert!(Candidates::bytes_per_candidate() <= 64);

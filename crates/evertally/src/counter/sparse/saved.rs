@@ -90,9 +90,18 @@ impl SparseCounter {
         reason = "a caller who uses a key twice must see that they copied it"
     )]
     pub fn resume(plan: &Plan, key: NoiseKey, state: &[u8]) -> Result<Self> {
+        Self::resume_with_key(plan, &key, state)
+    }
+
+    /// The same for a counter whose caller limits the memory.
+    pub(crate) fn resume_without_limit(plan: &Plan, key: &NoiseKey, state: &[u8]) -> Result<Self> {
+        Ok(Self { max_keys: MAX_KEYS, ..Self::resume_with_key(plan, key, state)? })
+    }
+
+    fn resume_with_key(plan: &Plan, key: &NoiseKey, state: &[u8]) -> Result<Self> {
         Self::check(plan)?;
         let (head, mut reader) = Head::unseal(MAGIC, state)?;
-        let mut counter = Self::with_key(&head.plan(plan, &key)?, &key)?;
+        let mut counter = Self::with_key(&head.plan(plan, key)?, key)?;
         counter.closed = head.step;
         counter.read_keys(&mut reader)?;
         counter.read_inputs(&mut reader)?;
