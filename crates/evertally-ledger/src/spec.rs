@@ -5,14 +5,17 @@
 //! seconds. The ledger keeps the filled-in spec ([`StoredSpec`]), with the mechanism by its full
 //! name: a later version that would choose another one resumes with this one.
 
+mod discover;
 mod stored;
 
+pub use discover::Discover;
 pub(crate) use stored::StoredSpec;
 
 use crate::error::{Error, Result};
 use evertally::privacy::NoiseKind;
 use evertally::{
-    BudgetSpec, Contribution, Horizon, Mechanism, Participation, Plan, PlanSpec, Shape, Unit, Workload,
+    BudgetSpec, Contribution, Discovery, Horizon, Mechanism, Participation, Plan, PlanSpec, Shape, Spend, Unit,
+    Workload,
 };
 use evertally_stream::{BucketLength, Buckets, Clamp, KeySet, Share};
 use std::collections::BTreeMap;
@@ -65,6 +68,8 @@ pub struct Spec {
     pub bounds_persons: bool,
     /// In how many keys a person counts, once in each, where different persons are counted.
     pub distinct: Option<u64>,
+    /// How keys are found, if they are not declared.
+    pub discover: Option<Discover>,
     /// Whether events have values, clamped to the plan's contribution. Otherwise an event counts as
     /// one.
     pub takes_values: bool,
@@ -79,6 +84,8 @@ pub struct Spec {
 pub struct CounterPlan {
     spec: Spec,
     plan: Plan,
+    /// How keys are found. The plan is then that of its totals.
+    discovery: Option<Discovery>,
     keys: Option<KeySet>,
     clamp: Option<Clamp>,
     buckets: Option<Buckets>,
@@ -107,6 +114,7 @@ impl Spec {
             plan: PlanSpec::new(Horizon::Unbounded, budget),
             bounds_persons: false,
             distinct: None,
+            discover: None,
             takes_values: false,
             remember_ids: None,
             noise_name: Self::NOISE_NAME,
@@ -232,6 +240,7 @@ impl Spec {
             return Err(Error::bad("grace", "at most 7d", "more"));
         }
         self.check_distinct()?;
+        self.check_discover()?;
         if StoredSpec::from(self).spec()? != *self {
             return Err(Error::bad("plan", "made of choices that a ledger stores", "others"));
         }
@@ -299,7 +308,7 @@ impl Spec {
             Some(max_keys) => Some(Participation::at_most(max_keys, 1)?),
             None => self.person_bound(),
         };
-        let (plan, tree_rmse) = self.known_plan(keys.as_ref())?;
+        let (plan, discovery, tree_rmse) = self.known_plan(keys.as_ref())?;
         let plan = match self.noise_name {
             1 => plan.with_first_noise_name(),
             Self::NOISE_NAME => plan,
@@ -307,26 +316,32 @@ impl Spec {
         };
         // None for a window whose cap holds only while no mechanism is named.
         self.plan.mechanism = plan.spec().mechanism;
+        self.fill_in_discovery(discovery.as_ref());
         let buckets = match (self.every, self.start) {
             (Some(every), Some(start)) => Some(buckets(start, every, &plan)?),
             _ => None,
         };
         let ranks = self.distinct.map(|_| ranks(keys.as_ref()));
-        Ok(CounterPlan { spec: self, plan, keys, clamp, buckets, limits, ranks, tree_rmse })
+        Ok(CounterPlan { spec: self, plan, discovery, keys, clamp, buckets, limits, ranks, tree_rmse })
     }
 
     /// The plan, and the error that the binary tree would have had. Counters that differ only in
     /// names and times share them, so that ten thousand of them start in a second.
-    fn known_plan(&self, keys: Option<&KeySet>) -> Result<(Plan, Option<f64>)> {
-        static KNOWN: Mutex<BTreeMap<String, (Plan, Option<f64>)>> = Mutex::new(BTreeMap::new());
+    fn known_plan(&self, keys: Option<&KeySet>) -> Result<Known> {
+        static KNOWN: Mutex<BTreeMap<String, Known>> = Mutex::new(BTreeMap::new());
         const MAX_KNOWN: usize = 256;
         let alike = StoredSpec::from(self).anonymous().text()?;
         if let Some(known) = KNOWN.lock().unwrap_or_else(PoisonError::into_inner).get(&alike) {
             return Ok(known.clone());
         }
         let shape = keys.map_or(Shape::Scalar, |keys| Shape::Keyed { keys: keys.names().to_vec() });
-        let plan = PlanSpec { shape, ..self.plan.clone() }.build()?;
-        let made = (plan.clone(), self.tree_rmse(&plan));
+        let discovery = self.discovery()?;
+        let plan = match &discovery {
+            Some(discovery) => discovery.totals().clone(),
+            None => PlanSpec { shape, ..self.plan.clone() }.build()?,
+        };
+        let tree_rmse = if discovery.is_some() { None } else { self.tree_rmse(&plan) };
+        let made = (plan, discovery, tree_rmse);
         let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
         if known.len() >= MAX_KNOWN {
             known.clear();
@@ -363,6 +378,10 @@ fn ranks(keys: Option<&KeySet>) -> Vec<u32> {
     ranks
 }
 
+/// What follows from the choices on which a plan depends: the plan, how keys are found, and the error
+/// that the binary tree would have had.
+type Known = (Plan, Option<Discovery>, Option<f64>);
+
 /// The buckets of a counter by the clock. A stream without a known end gets a bucket for every time
 /// until the year 9999.
 fn buckets(start: i64, every: BucketLength, plan: &Plan) -> Result<Buckets> {
@@ -395,6 +414,24 @@ impl CounterPlan {
         &self.plan
     }
 
+    /// How keys are found, if they are not declared. The plan is then that of its totals.
+    #[must_use]
+    pub fn discovery(&self) -> Option<&Discovery> {
+        self.discovery.as_ref()
+    }
+
+    /// What its noise costs.
+    #[must_use]
+    pub fn spend(&self) -> Spend {
+        self.discovery.as_ref().map_or_else(|| self.plan.spend(), Discovery::spend)
+    }
+
+    /// δ_key: what it costs besides, for keys that appear although one person decides whether they can.
+    #[must_use]
+    pub fn key_delta(&self) -> Option<f64> {
+        self.discovery.as_ref().map(Discovery::key_delta)
+    }
+
     /// What is protected: a person if persons are bounded, else an event.
     #[must_use]
     pub fn unit(&self) -> Unit {
@@ -402,7 +439,7 @@ impl CounterPlan {
         if self.spec.bounds_persons { Unit::person(neighbours) } else { Unit::event(neighbours) }
     }
 
-    /// The names of the numbers of a release, if there are keys.
+    /// The names of the numbers of a release, if keys are declared.
     #[must_use]
     pub fn lane_names(&self) -> Option<&[String]> {
         self.keys.as_ref().map(KeySet::names)
@@ -415,9 +452,10 @@ impl CounterPlan {
         self.tree_rmse
     }
 
-    /// How many numbers a release has.
-    pub(crate) fn width(&self) -> usize {
-        self.keys.as_ref().map_or(1, |keys| keys.names().len())
+    /// How many numbers a release has, unless its keys are found.
+    pub(crate) fn width(&self) -> Option<usize> {
+        let has_found_keys = self.discovery.is_some();
+        (!has_found_keys).then(|| self.keys.as_ref().map_or(1, |keys| keys.names().len()))
     }
 
     /// The number of steps that can be taken.
@@ -469,6 +507,7 @@ impl CounterPlan {
 
     /// The same under another name of the stream of noise.
     pub(crate) fn in_stream(&self, stream: &str) -> Self {
-        Self { plan: self.plan.with_stream(stream), ..self.clone() }
+        let discovery = self.discovery.as_ref().map(|discovery| discovery.with_stream(stream));
+        Self { plan: self.plan.with_stream(stream), discovery, ..self.clone() }
     }
 }

@@ -4,6 +4,7 @@
 
 mod common;
 mod damage;
+mod discover;
 mod distinct;
 mod fence;
 mod formats;

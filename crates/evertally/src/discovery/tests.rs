@@ -6,6 +6,7 @@ use crate::{Arithmetic, Budget, ErrorClass};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, HashMap};
 
+mod fresh;
 mod probability;
 mod saved;
 
