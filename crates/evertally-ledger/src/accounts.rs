@@ -385,6 +385,12 @@ impl Population {
         })
     }
 
+    /// The δ that is left for keys.
+    #[must_use]
+    pub fn left_for_keys(&self) -> f64 {
+        (self.key_delta - self.spent_on_keys()).max(0.0)
+    }
+
     /// Refuses a δ_key that is not set aside.
     fn admit_keys(&self, key_delta: f64) -> Result<()> {
         let (spent, reserve) = (self.spent_on_keys(), self.key_delta);
@@ -392,7 +398,7 @@ impl Population {
         if !self.is_overdrawn && sum <= reserve {
             return Ok(());
         }
-        let left = if self.is_overdrawn { 0.0 } else { (reserve - spent).max(0.0) };
+        let left = if self.is_overdrawn { 0.0 } else { self.left_for_keys() };
         Err(Error::Library(evertally::Error::BudgetSpent {
             population: self.odometer.population().to_owned(),
             asked: format!("δ = {key_delta:e} for keys that are found"),

@@ -67,6 +67,9 @@ impl Spec {
             let expected = "given where keys are found: a key appears by its number of persons";
             return Err(Error::bad("max_steps", expected, "nothing"));
         }
+        if self.noise_name != Self::NOISE_NAME {
+            return Err(Error::bad("noise_name", "2 where keys are found", self.noise_name));
+        }
         if self.plan.horizon.steps().is_none() {
             let expected = "given where keys are found: the threshold is for all of them";
             return Err(Error::bad("steps", expected, "no known end"));

@@ -1,6 +1,7 @@
 //! The request for a counter.
 
 use crate::error::{Problem, Result};
+use super::discover::DiscoverDraft;
 use evertally_ledger::Spec;
 use evertally_stream::BucketLength;
 use evertally_stream::time;
@@ -64,6 +65,10 @@ pub(crate) struct Draft {
     /// The declared keys, at most 256 bytes each. All other keys count as `other`, which is added.
     #[schema(max_items = 100000)]
     keys: Option<Vec<String>>,
+    /// Finds keys that nobody declared: a key appears at the first step at which its private count of
+    /// distinct persons reaches a public threshold. Needs `steps`, `max_steps` and δ above zero, and a
+    /// population with `key_delta`.
+    discover: Option<DiscoverDraft>,
     /// The maximum number of steps per person. Events without a `person` then do not count.
     #[schema(minimum = 1)]
     max_steps: Option<u64>,
@@ -179,6 +184,7 @@ impl Draft {
             start: self.start.map(|text| moment("start", &text)).transpose()?,
             grace: self.grace.map(|text| length("grace", &text)).transpose()?,
             remember_ids: self.remember_ids,
+            discover: self.discover.map(DiscoverDraft::discover),
             ..spec
         })
     }

@@ -6,7 +6,6 @@ use crate::{Arithmetic, Budget, ErrorClass};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, HashMap};
 
-mod fresh;
 mod probability;
 mod saved;
 
