@@ -129,7 +129,8 @@ impl Grant {
         let total = Self::new(asked)?;
         let mut grants = vec![total.clone()];
         if asked.key_delta != 0.0 {
-            let keys = Self { epsilon: None, delta: Some(asked.key_delta), rho: None, pure_part: 0.0, ..total };
+            let keys =
+                Self { epsilon: None, delta: Some(asked.key_delta), rho: None, pure_part: 0.0, ..total };
             keys.check_reserve(asked.total.delta())?;
             grants.push(keys);
         }
@@ -363,7 +364,7 @@ impl Accounts {
         self.granted().map(row).collect()
     }
 
-    pub(crate) fn from_rows(rows: Vec<AccountRow>) -> Result<Self> {
+    pub(crate) fn from_rows(rows: &[AccountRow]) -> Result<Self> {
         let mut accounts = Self::default();
         // What is set aside is set aside before anything is spent.
         rows.iter().try_for_each(|row| accounts.grant(row.grant.clone()))?;

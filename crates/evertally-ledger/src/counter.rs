@@ -92,8 +92,7 @@ pub(crate) fn admission_of(counter_plan: &CounterPlan) -> Admission<RecentIds, P
     // Where different persons are counted, a person's key is the id of their events.
     let has_ids = counter_plan.spec().distinct.is_none();
     Admission {
-        ids: has_ids
-            .then(|| RecentIds::new(counter_plan.remembered_steps(), counter_plan.steps_in_grace())),
+        ids: has_ids.then(|| RecentIds::new(counter_plan.remembered_steps(), counter_plan.steps_in_grace())),
         persons: counter_plan.limits().map(PersonRows::new),
     }
 }
@@ -159,13 +158,7 @@ impl CounterState {
             _ => event.lane,
         };
         self.add(step, lane, event.amount);
-        Some(Item {
-            step,
-            lane,
-            amount: event.amount.grid_steps(),
-            id: event.id.0,
-            person: event.person,
-        })
+        Some(Item { step, lane, amount: event.amount.grid_steps(), id: event.id.0, person: event.person })
     }
 
     fn decide(&mut self, event: &PreparedEvent, step: std::result::Result<u64, Outcome>) -> Outcome {
@@ -249,9 +242,7 @@ impl CounterState {
         let step = self.open;
         let by_lane = self.pending.remove(&step).unwrap_or_default();
         let totals = match &mut self.found {
-            Some(found) => {
-                found.freeze(step, by_lane.iter().map(|(key, total)| (*key, total.grid_steps())))
-            }
+            Some(found) => found.freeze(step, by_lane.iter().map(|(key, total)| (*key, total.grid_steps()))),
             None => in_lanes(&by_lane, self.counter_plan.width().unwrap_or(1)),
         };
         let hash = frozen_hash(self.number(), self.epoch.number, step, &totals);

@@ -226,8 +226,7 @@ impl CounterView {
         let mut at = widths.between(progress.tail_first, steps.start.max(progress.tail_first));
         let release = |step| {
             let end = at + widths.at(step);
-            let values =
-                progress.tail.get(at..end).ok_or_else(|| Error::damaged("a release is missing"))?;
+            let values = progress.tail.get(at..end).ok_or_else(|| Error::damaged("a release is missing"))?;
             at = end;
             self.around(step, epoch_of(&progress.epochs, step), values.to_vec())
         };

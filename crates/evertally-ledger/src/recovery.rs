@@ -157,10 +157,7 @@ impl Ledger {
         let makes = |record: &Record| {
             matches!(
                 record,
-                Record::Opened { .. }
-                    | Record::Granted(_)
-                    | Record::Created { .. }
-                    | Record::Named { .. }
+                Record::Opened { .. } | Record::Granted(_) | Record::Created { .. } | Record::Named { .. }
             )
         };
         let (first, then): (Vec<_>, Vec<_>) = std::mem::take(&mut frame.records).into_iter().partition(makes);
@@ -297,7 +294,7 @@ fn read_global(store: &Store) -> Result<Option<(Global, Journal)>> {
         identity: row.identity,
         key_tag: row.key_tag,
         epoch: row.epoch,
-        accounts: Accounts::from_rows(row.accounts)?,
+        accounts: Accounts::from_rows(&row.accounts)?,
         tokens: Tokens::from_rows(row.tokens),
         next_number: row.next_number,
         released: row.released,

@@ -3,6 +3,7 @@
 use crate::checkpoint::{CounterRow, counter_place};
 use crate::counter::{CounterState, FrozenStep, Life, admission_of};
 use crate::error::{Error, Result};
+use crate::found::{FoundKeys, ShownKey, Widths};
 use crate::intake::Intake;
 use crate::journal::{ArrivalsRow, arrivals_place};
 use crate::ledger::Ledger;
@@ -11,7 +12,6 @@ use crate::read_view::{Chunk, CounterProgress, CounterView, Status};
 use crate::record::{Group, decode, unseal};
 use crate::running_counter::RunningCounter;
 use crate::spec::{CounterPlan, StoredSpec};
-use crate::found::{FoundKeys, ShownKey, Widths};
 use crate::store::{ARRIVALS, CHUNKS, COUNTERS, FOUND, HOLDERS, PEOPLE};
 use evertally_stream::{Amount, IdStore};
 use std::collections::BTreeMap;

@@ -2,9 +2,9 @@
 //! that are found.
 
 use crate::error::{Error, Result};
+use crate::found::FoundKeys;
 use crate::spec::CounterPlan;
 use evertally::internals::noise::copy_of;
-use crate::found::FoundKeys;
 use evertally::{Counter, DiscoveringCounter, KeyedCounter, NoiseKey};
 use evertally_stream::Amount;
 

@@ -14,8 +14,8 @@ pub(crate) use stored::StoredSpec;
 use crate::error::{Error, Result};
 use evertally::privacy::NoiseKind;
 use evertally::{
-    BudgetSpec, Contribution, Discovery, Horizon, Mechanism, Participation, Plan, PlanSpec, Shape, Spend, Unit,
-    Workload,
+    BudgetSpec, Contribution, Discovery, Horizon, Mechanism, Participation, Plan, PlanSpec, Shape, Spend,
+    Unit, Workload,
 };
 use evertally_stream::{BucketLength, Buckets, Clamp, KeySet, Share};
 use std::collections::BTreeMap;

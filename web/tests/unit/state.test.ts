@@ -114,7 +114,7 @@ describe("refusals", () => {
 
 describe("the form", () => {
   const typed: Values = {
-    name: "visits", description: "", population: "everyone", every: "1h", every_other: "", steps: "8,760", epsilon: "1", delta: "1e-6", counted: "events", clamp: "", keys: "", protect: "event",
+    name: "visits", description: "", population: "everyone", every: "1h", every_other: "", steps: "8,760", epsilon: "1", delta: "1e-6", counted: "events", clamp: "", keys: "", key_source: "declared", max_keys: "", protect: "event",
     max_steps: "", min_gap: "", workload: "prefix-sum", workload_amount: "", mechanism: "", objective: "", neighbours: "", start: "", grace: "", grid: "", remember_ids: "",
   };
   test("what is usual becomes a small body, with no field that was not chosen", () => {
@@ -124,6 +124,12 @@ describe("the form", () => {
     const { body, mistakes } = draftOf({ ...typed, every: "other", every_other: "6h", steps: "", counted: "values", clamp: "-5 to 10", keys: "a, b\nc,a", protect: "person", max_steps: "4", min_gap: "60", workload: "window", workload_amount: "24", grace: "30s", objective: "worst" });
     expect(mistakes).toEqual({});
     expect(body).toMatchObject({ every: "6h", steps: null, clamp: [-5, 10], keys: ["a", "b", "c"], max_steps: 4, min_gap: 60, workload: "window:24", grace: "30s", objective: "worst" });
+  });
+  test("persons and keys that are found", () => {
+    expect(draftOf({ ...typed, counted: "persons", keys: "a, b", max_keys: "2", protect: "person", max_steps: "" }).body).toMatchObject({ distinct: true, keys: ["a", "b"], max_keys: 2 });
+    expect(draftOf({ ...typed, counted: "persons", max_keys: "2" }).body).not.toHaveProperty("max_keys");
+    const { body, mistakes } = draftOf({ ...typed, key_source: "found", keys: "a", protect: "person", max_steps: "3" });
+    expect([body.discover, body.keys, body.max_steps, mistakes]).toEqual([{}, undefined, 3, {}]);
   });
   test.each([
     [{ name: "" }, "name"], [{ name: "a b" }, "name"], [{ epsilon: "" }, "epsilon"], [{ epsilon: "0" }, "epsilon"], [{ epsilon: "much" }, "epsilon"], [{ delta: "1" }, "delta"],
@@ -169,16 +175,16 @@ describe("the list of counters", () => {
 });
 
 test("shares of a budget fill the bar, and a plan takes no more than is left", () => {
-  const population = { spent: { rho: 1, epsilon: 0 }, left: { rho: 3, epsilon: 0 } };
+  const population = { spent: { rho: 1, epsilon: 0, key_delta: 0 }, left: { rho: 3, epsilon: 0, key_delta: 0 } };
   expect(shares(population)).toEqual({ spent: 0.25, planned: 0, left: 0.75 });
   expect(shares(population, 10)).toEqual({ spent: 0.25, planned: 0.75, left: 0 });
-  expect(shares({ spent: { rho: 0, epsilon: 1 }, left: { rho: 0, epsilon: 3 } })).toEqual({ spent: 0.25, planned: 0, left: 0.75 });
-  expect(shares({ spent: { rho: 0, epsilon: 0 }, left: { rho: 0, epsilon: 0 } })).toEqual({ spent: 0, planned: 0, left: 0 });
+  expect(shares({ spent: { rho: 0, epsilon: 1, key_delta: 0 }, left: { rho: 0, epsilon: 3, key_delta: 0 } })).toEqual({ spent: 0.25, planned: 0, left: 0.75 });
+  expect(shares({ spent: { rho: 0, epsilon: 0, key_delta: 0 }, left: { rho: 0, epsilon: 0, key_delta: 0 } })).toEqual({ spent: 0, planned: 0, left: 0 });
 });
 
 test("budgets are told in the units of their total", () => {
   const base = { name: "p", unit: "event", neighbours: "add-remove", entries: [] };
   expect(budgetWords({ ...base, total: { epsilon: 4, delta: 1e-6, rho: null, key_delta: 0 }, spent: { rho: 1, epsilon: 2.5, key_delta: 0 }, left: { rho: 1, epsilon: 3.12, key_delta: 0 } })).toBe("ε 2.5 of 4 is spent, 3.12 is left, at δ = 10⁻⁶.");
   expect(budgetWords({ ...base, total: { epsilon: 2, delta: 0, rho: null, key_delta: 0 }, spent: { rho: 0, epsilon: 0, key_delta: 0 }, left: { rho: 0, epsilon: null, key_delta: 0 } })).toBe("ε 0 of 2 is spent, an unknown part is left, pure.");
-  expect(budgetWords({ ...base, total: { epsilon: null, delta: null, rho: 2, key_delta: 1e-6 }, spent: { rho: 0.5, epsilon: null, key_delta: 2e-7 }, left: { rho: 1.5, epsilon: null, key_delta: 8e-7 } })).toBe("ρ 0.5 of 2 is spent, 1.5 is left. Of δ for keys that are found, 2 · 10⁻⁷ of 10⁻⁶ is spent.");
+  expect(budgetWords({ ...base, total: { epsilon: null, delta: null, rho: 2, key_delta: 1e-6 }, spent: { rho: 0.5, epsilon: null, key_delta: 2e-7 }, left: { rho: 1.5, epsilon: null, key_delta: 8e-7 } })).toBe("ρ 0.5 of 2 is spent, 1.5 is left. Of δ for keys that are found, 2\u202f×\u202f10⁻⁷ of 10⁻⁶ is spent.");
 });

@@ -377,7 +377,9 @@ fn delta_for_keys_must_be_set_aside_and_adds_up() {
     refusal(0.04, Budget::new(9.0, 0.1).unwrap()).unwrap();
     assert!(text(0.0, plenty()).contains("δ = 1.5e-2 for keys that are found"));
     assert!(text(0.01, plenty()).contains("left δ = 1e-2") || text(0.01, plenty()).contains("δ = 1e-2"));
-    for (bad, total) in [(0.1, Budget::new(9.0, 0.1).unwrap()), (1e-9, Budget::pure(9.0).unwrap()), (-0.1, plenty())] {
+    for (bad, total) in
+        [(0.1, Budget::new(9.0, 0.1).unwrap()), (1e-9, Budget::pure(9.0).unwrap()), (-0.1, plenty())]
+    {
         assert!(text(bad, total).contains("key_delta must be above zero and below"), "{bad}");
     }
     // What is set aside is no longer there for noise.
@@ -496,7 +498,10 @@ fn a_counter_whose_memory_is_full_refuses_all_events_alike() {
     assert!(!text.contains("rare") && !text.contains(&format!("{}", 20 * round)));
     let mut ledgers = Vec::new();
     ledger.checkpoint_all().unwrap();
-    for mut ledger in [ledger, { machine.kill(); open_on(&machine).unwrap() }] {
+    for mut ledger in [ledger, {
+        machine.kill();
+        open_on(&machine).unwrap()
+    }] {
         for key in ["rare 0 0", "new"] {
             let refusal = post(&mut ledger, &[event(9_999, key.to_owned())], START);
             ledgers.push(refusal.unwrap_err().to_string());

@@ -37,7 +37,8 @@ fn oracle(events: &[Made], max_keys: u64) -> Vec<Vec<f64>> {
     let buckets = Buckets::new(START, "1s".parse().unwrap(), STEPS).unwrap();
     let mut gather = Gather::new(buckets, rules, 1 << 20).unwrap();
     for &(time, key, person) in events {
-        let event = evertally_stream::Event { time, key: Some(key), person: Some(person), ..Default::default() };
+        let event =
+            evertally_stream::Event { time, key: Some(key), person: Some(person), ..Default::default() };
         gather.push(&event).unwrap();
     }
     let mut totals = vec![0.0; KEYS.len() + 1];

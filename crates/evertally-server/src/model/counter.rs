@@ -253,7 +253,8 @@ impl Preview {
 /// Why the budget of everything that is released promises little.
 fn warnings(counter_plan: &CounterPlan) -> Vec<String> {
     let budget = counter_plan.spec().plan.budget.budget();
-    budget.map_or_else(|_| Vec::new(), |budget| budget.warnings(None).iter().map(ToString::to_string).collect())
+    budget
+        .map_or_else(|_| Vec::new(), |budget| budget.warnings(None).iter().map(ToString::to_string).collect())
 }
 
 /// At most `points` of `count` positions, evenly spaced, including the last.

@@ -1,7 +1,7 @@
 //! The request for a counter.
 
-use crate::error::{Problem, Result};
 use super::discover::DiscoverDraft;
+use crate::error::{Problem, Result};
 use evertally_ledger::Spec;
 use evertally_stream::BucketLength;
 use evertally_stream::time;

@@ -91,10 +91,8 @@ fn found_keys_are_shown_in_every_format_and_hidden_ones_in_none() {
     let (first, last) = (&shown["discover"]["first_threshold"], &shown["discover"]["last_threshold"]);
     assert!(first.as_f64() < last.as_f64() && last.as_f64() < Some(80.0), "{first} {last}");
     let rows = |path: &str| server.get(path).json()["releases"].as_array().unwrap().clone();
-    let keys: Vec<Value> = rows("/v1/counters/pages/releases")
-        .iter()
-        .map(|row| json!([row["step"], row["key"]]))
-        .collect();
+    let keys: Vec<Value> =
+        rows("/v1/counters/pages/releases").iter().map(|row| json!([row["step"], row["key"]])).collect();
     assert_eq!(json!(keys), json!([[0, "front"], [1, "front"], [1, "late"]]));
     let only = rows("/v1/counters/pages/releases?key=late");
     assert!(only.len() == 1 && only[0]["lower"].as_f64() < only[0]["value"].as_f64());
@@ -196,7 +194,8 @@ fn requests_that_cannot_be_are_refused_with_their_field() {
     server.post_text("/v1/counters/pages/events", "application/json", huge.as_bytes()).expect(413);
     let bytes = b"{\"id\":\"a\",\"key\":\"\xff\xfe\",\"person\":\"p\"}";
     server.post_text("/v1/counters/pages/events", "application/json", bytes).expect(400);
-    let receipt = server.post("/v1/counters/pages/events", &json!({"id": "a", "key": "k"})).expect(200).json();
+    let receipt =
+        server.post("/v1/counters/pages/events", &json!({"id": "a", "key": "k"})).expect(200).json();
     assert_eq!(receipt["unnamed"], 1);
 }
 
@@ -218,7 +217,10 @@ fn different_persons_count_once_in_each_of_their_first_keys() {
     let body = json!({"name": "people", "population": "people", "epsilon": 900, "delta": 1e-6, "steps": 9,
         "distinct": true, "max_keys": 2, "keys": ["a", "b"]});
     let made = server.post("/v1/counters", &body).expect(201).json();
-    assert_eq!((&made["distinct"], &made["unit"], &made["remember_ids"]), (&json!(2), &json!("person"), &json!(0)));
+    assert_eq!(
+        (&made["distinct"], &made["unit"], &made["remember_ids"]),
+        (&json!(2), &json!("person"), &json!(0))
+    );
     let keys = ["a", "a", "b", "c"];
     let events: Vec<Value> = (0..)
         .zip(keys)

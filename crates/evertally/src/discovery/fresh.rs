@@ -50,7 +50,11 @@ impl DiscoveringCounter {
             [one.persons.fingerprint(), one.totals.fingerprint()]
         };
         if alike(discovery) != alike(&self.discovery) {
-            return Err(Error::bad("discovery", "the counter's own, but for the name of its stream", "another"));
+            return Err(Error::bad(
+                "discovery",
+                "the counter's own, but for the name of its stream",
+                "another",
+            ));
         }
         let is_same = discovery.persons.fingerprint() == self.discovery.persons.fingerprint();
         if is_same && key.tag() == self.persons.key_tag() {

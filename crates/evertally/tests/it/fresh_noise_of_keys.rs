@@ -1,8 +1,6 @@
 //! Keys that are found: the same counts with fresh noise.
 
-use evertally::{
-    Budget, Contribution, DiscoveringCounter, Discovery, DiscoveryBuilder, NoiseKey, Plan,
-};
+use evertally::{Budget, Contribution, DiscoveringCounter, Discovery, DiscoveryBuilder, NoiseKey, Plan};
 
 const STEPS: u64 = 9;
 

@@ -168,7 +168,7 @@ fn population(name: &str, unit: &str, epsilon: f64) -> evertally_ledger::Result<
         neighbours: Neighbours::AddRemove,
         total: Budget::new(epsilon, 1e-6)?,
         pure_part: 0.0,
-            key_delta: 0.0,
+        key_delta: 0.0,
     })
 }
 
