@@ -4,7 +4,7 @@ import { parseDuration } from "./format";
 import type { NewCounter } from "./types";
 
 type FieldName =
-  | "name" | "description" | "population" | "every" | "every_other" | "steps" | "epsilon" | "delta" | "counted" | "clamp" | "keys" | "protect"
+  | "name" | "description" | "population" | "every" | "every_other" | "steps" | "epsilon" | "delta" | "counted" | "clamp" | "keys" | "key_source" | "max_keys" | "protect"
   | "max_steps" | "min_gap" | "workload" | "workload_amount" | "mechanism" | "objective" | "neighbours" | "start" | "grace" | "grid" | "remember_ids";
 
 /** The fields of the form as text. */
@@ -49,7 +49,8 @@ export function draftOf(values: Values): Reading {
   body.steps = given("steps") ? integer("steps") : null;
 
   const keys = values.keys.split(/[\n,]/).map((key) => key.trim()).filter(Boolean);
-  if (keys.length > 0) {
+  if (values.key_source === "found") body.discover = {};
+  else if (keys.length > 0) {
     body.keys = [...new Set(keys)];
     if (body.keys.includes("other")) mistakes["keys"] = "“other” is added automatically, for events with any other key.";
   }
@@ -59,7 +60,10 @@ export function draftOf(values: Values): Reading {
     if (bounds.length !== 2 || !given("clamp") || !Number.isFinite(low) || !Number.isFinite(high) || low! >= high!) mistakes["clamp"] = "Two numbers are needed, the smaller first, such as 0, 10.";
     else body.clamp = [low!, high!];
   }
-  if (values.protect === "person") {
+  if (values.counted === "persons") {
+    body.distinct = true;
+    if (body.keys && given("max_keys")) body.max_keys = integer("max_keys");
+  } else if (values.protect === "person") {
     body.max_steps = integer("max_steps");
     if (given("min_gap")) body.min_gap = integer("min_gap");
   }

@@ -1,12 +1,13 @@
 /** The guarantees of a counter, as sentences. Pure. */
 
 import { halfWidth, margin, number, parameter, percentOver, times } from "./format";
-import type { Accuracy, Counter, Release } from "./types";
+import type { Accuracy, Counter, Discovery, Release } from "./types";
 
-type Described = Pick<Counter, "workload" | "keys" | "clamp">;
+type Described = Pick<Counter, "workload" | "keys" | "clamp" | "distinct">;
 
 /** What a release estimates: the total, the total of a window, or a decayed total. */
 export function quantity(counter: Described): string {
+  if (counter.distinct !== null) return "number of different persons";
   const [kind, amount] = counter.workload.split(":");
   if (kind === "window") return `total of the last ${number(Number(amount), 0)} steps`;
   if (kind === "decay") return `decayed total (each step keeps ${amount} of the past)`;
@@ -19,9 +20,14 @@ export function promise(counter: Described, release: Release): string {
   return `With probability 95 %, the true ${quantity(counter)}${key} is within ± ${margin(halfWidth(release))} of what is shown.`;
 }
 
+/** What a counter shows that has found no key. */
+export function noKeyYet(discover: Discovery): string {
+  return `No key has appeared yet. A key appears once its private count of persons reaches ${number(discover.first_threshold, 0)}, or ${number(discover.last_threshold, 0)} at the last step.`;
+}
+
 /** What nobody can learn from all releases together. */
-export function protection(counter: Pick<Counter, "unit" | "neighbours" | "participation" | "budget" | "keys">): string {
-  const { unit, participation, budget } = counter;
+export function protection(counter: Pick<Counter, "unit" | "neighbours" | "participation" | "budget" | "keys" | "distinct" | "discover">): string {
+  const { unit, participation, budget, distinct, discover } = counter;
   const who = `any one ${unit}`;
   const what =
     counter.neighbours === "replace"
@@ -29,13 +35,15 @@ export function protection(counter: Pick<Counter, "unit" | "neighbours" | "parti
       : participation
         ? `whether ${who} took part at all`
         : `whether ${who} is in the data at all`;
-  const bound = participation
+  const bound = distinct !== null
+    ? ` One ${unit} counts once${distinct > 1 ? `, in each of at most ${number(distinct, 0)} keys` : ""}.`
+    : participation
     ? ` One ${unit} counts in at most ${number(participation.max_steps, 0)} ${participation.max_steps === 1 ? "step" : "steps"}` +
       (participation.min_gap > 1 && participation.max_steps > 1 ? `, at least ${number(participation.min_gap, 0)} apart` : "") +
       "; what exceeds this is not counted."
     : "";
   const all = counter.keys ? "all steps and all keys together" : "all steps together";
-  return `Even with every release, nobody can reliably tell ${what}: ${guarantee(budget)}, ${all}.${bound}`;
+  return `Even with every release, nobody can reliably tell ${what}: ${guarantee(budget)}, ${all}.${bound}${discover === null ? "" : " Which keys appear is part of this; a key that has not appeared leaves no trace."}`;
 }
 
 export function guarantee(budget: { epsilon: number; delta: number }): string {
@@ -62,7 +70,7 @@ export function againstTree(accuracy: Accuracy): string | null {
 /** A command that posts one event, ready for a terminal. */
 export function curl(origin: string, counter: Pick<Counter, "name" | "keys" | "participation" | "clamp">): string {
   const event: Record<string, unknown> = { id: "order-4711" };
-  if (counter.keys?.[0] !== undefined) event["key"] = counter.keys[0];
+  if (counter.keys) event["key"] = counter.keys[0] ?? "any-key";
   if (counter.participation) event["person"] = "customer-42";
   if (counter.clamp) event["value"] = counter.clamp[1];
   const body = JSON.stringify(event).replaceAll("'", "'\\''");

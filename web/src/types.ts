@@ -49,11 +49,18 @@ export interface Counter {
   clamp: [number, number] | null;
   created: string;
   description: string | null;
+  discover: Discovery | null;
+  /** In how many keys a person counts, once in each. Null unless different persons are counted. */
+  distinct: number | null;
   epoch: number;
   /** The length of a step. Null for a counter that is advanced by hand. */
   every: string | null;
   grace: string | null;
   grid: number | null;
+  /**
+   * The keys that were declared and `other`, or those that were found so far. Null for a
+   * counter without keys.
+   */
   keys: string[] | null;
   /** The releases of the latest step. */
   latest: Release[] | null;
@@ -105,6 +112,45 @@ export interface CreatedToken extends Token {
   token: string;
 }
 
+/** How keys are found. All of it is public and must not depend on the data. */
+export interface DiscoverDraft {
+  /** The number of persons below which a key never appears. */
+  floor?: number | null;
+  /**
+   * The part of δ for keys that appear although one person decides whether they can. Defaults
+   * to half of δ.
+   */
+  key_delta?: number | null;
+  /**
+   * The memory that keys may take, in bytes. Once they have taken it, the counter takes no
+   * events.
+   */
+  memory_limit?: number | null;
+  /**
+   * The part of the budget for the counts of persons, which decide when a key appears. The rest
+   * is for totals.
+   */
+  share?: number | null;
+}
+
+/** How a counter finds keys. */
+export interface Discovery {
+  /** The private count of persons at which a key appears at the first step. */
+  first_threshold: number;
+  /** The number of persons below which a key never appears. */
+  floor: number;
+  /** The part of δ for keys that appear although one person decides whether they can. */
+  key_delta: number;
+  /** The most keys in which one person counts. */
+  keys_per_person: number;
+  /** The private count of persons at which a key appears at the last step. */
+  last_threshold: number;
+  /** The memory that keys may take, in bytes. */
+  memory_limit: number;
+  /** The part of the budget for the counts of persons. */
+  share: number;
+}
+
 /** The choices of a counter. All of them are public and must not depend on the data. */
 export interface Draft {
   /** The range that values are clamped to. Without it, every event counts as one. */
@@ -113,6 +159,12 @@ export interface Draft {
   delta: number;
   /** A description of what it counts, at most 1000 bytes. */
   description?: string | null;
+  discover?: DiscoverDraft | null;
+  /**
+   * Whether different persons are counted: each once, at their first event. Events without a
+   * `person` then do not count.
+   */
+  distinct?: boolean | null;
   /** The ε of all releases together. */
   epsilon: number;
   /** The length of a step. Omit it for a counter that is advanced by hand. */
@@ -123,6 +175,8 @@ export interface Draft {
   grid?: number | null;
   /** The declared keys, at most 256 bytes each. All other keys count as `other`, which is added. */
   keys?: string[] | null;
+  /** In how many keys a person counts, once in each. Needs `distinct`. */
+  max_keys?: number | null;
   /** The maximum number of steps per person. Events without a `person` then do not count. */
   max_steps?: number | null;
   /** The mechanism. Defaults to the most accurate one that can stream. */
@@ -154,6 +208,8 @@ export interface Draft {
 export interface Entry {
   counter: string;
   epoch: number;
+  /** δ for keys that are found. */
+  key_delta: number;
   rho: number;
 }
 
@@ -212,7 +268,10 @@ export interface Event {
    * changes nothing.
    */
   id: string;
-  /** Its key, if the counter has keys. Whitespace around it is ignored. */
+  /**
+   * Its key, if the counter has keys. Whitespace around it is ignored. Where keys are found, an
+   * event does not count without a key, with a blank one, or with one of more than 256 bytes.
+   */
   key?: string | null;
   /**
    * Its person, if the counter bounds persons, without whitespace around it. There, an event
@@ -274,6 +333,8 @@ export interface PopulationDraft {
   delta?: number | null;
   /** ε of all releases about this population together. Needs `delta`. */
   epsilon?: number | null;
+  /** The part of δ that is reserved for keys that are found; with `rho`, a δ besides it. */
+  key_delta?: number | null;
   /** Its name. */
   name: string;
   /** Which change is hidden. */
@@ -300,6 +361,7 @@ export interface Preview {
   /** Whether the population could pay. Null when there is no population of that name. */
   affordable: boolean | null;
   arithmetic: string;
+  discover: Discovery | null;
   mechanism: string;
   noise_multiplier: number;
   population: Population | null;
@@ -339,7 +401,7 @@ export interface Receipt {
   over_bound: number;
   /** All events: the sum of the other numbers. */
   received: number;
-  /** Events that name no person, if the counter bounds persons. */
+  /** Events that name no person, if the counter bounds persons, or no key, if it finds keys. */
   unnamed: number;
 }
 
@@ -394,10 +456,15 @@ export interface ServiceStatus {
   version: string;
 }
 
-/** A part of a budget, as ρ of zCDP and as ε at the total's δ. */
+/**
+ * A part of a budget, as ρ of zCDP and as ε at the total's δ without what is set aside for
+ * keys.
+ */
 export interface Share {
   /** Null when no ε is known. */
   epsilon: number | null;
+  /** δ for keys that are found. */
+  key_delta: number;
   rho: number;
 }
 
@@ -453,5 +520,7 @@ export interface Tokens {
 export interface Total {
   delta: number | null;
   epsilon: number | null;
+  /** The part of δ that is set aside for keys that are found; with a total of ρ, a δ besides it. */
+  key_delta: number;
   rho: number | null;
 }

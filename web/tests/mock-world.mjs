@@ -76,11 +76,11 @@ export class World {
     return found;
   }
 
-  createPopulation({ name, unit = "event", neighbours = "add-remove", epsilon, delta }) {
+  createPopulation({ name, unit = "event", neighbours = "add-remove", epsilon, delta, key_delta = 0 }) {
     if (!/^[\w.-]{1,100}$/.test(name ?? "")) throw bad("name", "1 to 100 letters, digits, - _ .");
     if (!(epsilon > 0)) throw bad("epsilon", "a number above 0");
     if (this.populations.has(name)) throw new Refusal(409, "conflict", "a population of this name exists", "name");
-    this.populations.set(name, { name, unit, neighbours, total: { epsilon, delta, rho: null }, entries: [] });
+    this.populations.set(name, { name, unit, neighbours, total: { epsilon, delta, rho: null, key_delta }, entries: [] });
     return this.showPopulation(name);
   }
 
@@ -89,7 +89,7 @@ export class World {
     const whole = rhoOf(total.epsilon);
     const spent = entries.reduce((sum, entry) => sum + entry.rho, 0);
     const epsilon = (rho) => Math.sqrt(80 * Math.max(0, rho));
-    return { ...rest, total, spent: { rho: spent, epsilon: epsilon(spent) }, left: { rho: whole - spent, epsilon: epsilon(whole - spent) }, entries };
+    return { ...rest, total, spent: { rho: spent, epsilon: epsilon(spent), key_delta: 0 }, left: { rho: whole - spent, epsilon: epsilon(whole - spent), key_delta: total.key_delta }, entries };
   }
 
   /** Checks a new counter as the service would, and gives what it would become. */
@@ -104,7 +104,7 @@ export class World {
     const counter = {
       population, every, steps, workload, participation, clamp, keys: keys ? [...keys, "other"] : null, budget: { epsilon, delta }, rho: rhoOf(epsilon), noise: 4.2 * magnitude,
       mechanism: wanted.mechanism ?? (delta === 0 ? "laplace-tree" : steps === null ? "blt" : "graded-square-root"), objective: wanted.objective ?? "mean", neighbours: wanted.neighbours ?? "add-remove",
-      unit: participation ? "person" : "event", arithmetic: "exact whole numbers", grid: wanted.grid ?? null, remember_ids: wanted.remember_ids ?? 24, grace: wanted.grace ?? null,
+      unit: participation ? "person" : "event", arithmetic: "exact whole numbers", grid: wanted.grid ?? null, remember_ids: wanted.remember_ids ?? 24, grace: wanted.grace ?? null, distinct: null, discover: null,
     };
     const last = (steps ?? 2 ** 20) - 1;
     const horizon = standardError(counter, last);
@@ -121,7 +121,7 @@ export class World {
     const planned = this.plan(wanted);
     const population = this.populations.has(planned.population) ? this.showPopulation(planned.population) : null;
     const { mechanism, arithmetic, rho, unit, accuracy, profile } = planned;
-    return { mechanism, arithmetic, noise_multiplier: planned.noise / planned.budget.epsilon, rho, unit, accuracy, population, affordable: population && population.left.rho >= rho, profile, warnings: [] };
+    return { mechanism, arithmetic, noise_multiplier: planned.noise / planned.budget.epsilon, rho, unit, accuracy, discover: null, population, affordable: population && population.left.rho >= rho, profile, warnings: [] };
   }
 
   createCounter(wanted, past = 0, rate = () => 3) {
@@ -131,7 +131,7 @@ export class World {
     const planned = this.plan(wanted);
     const population = this.population(planned.population);
     if (this.showPopulation(planned.population).left.rho < planned.rho) throw new Refusal(409, "budget-spent", `population ${planned.population} has not enough left`, "epsilon");
-    population.entries.push({ counter: name, epoch: this.epoch, rho: planned.rho });
+    population.entries.push({ counter: name, epoch: this.epoch, rho: planned.rho, key_delta: 0 });
     const step = planned.every === null ? null : seconds(planned.every) * 1000;
     const start = step === null ? null : wanted.start ? Date.parse(wanted.start) : (Math.floor(Date.now() / step) - past) * step;
     const counter = {

@@ -16,7 +16,7 @@ use crate::read_view::Chunk;
 use crate::record::{EpochName, FORMAT, Head, TokenRow, encode, seal};
 use crate::running_counter::RunningCounter;
 use crate::spec::StoredSpec;
-use crate::store::{ARRIVALS, CHUNKS, COUNTERS, JOURNAL, META, PEOPLE};
+use crate::store::{ARRIVALS, CHUNKS, COUNTERS, FOUND, HOLDERS, JOURNAL, META, PEOPLE};
 use evertally_stream::Amount;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -96,6 +96,9 @@ struct Rows {
     number: u32,
     counter: Vec<u8>,
     people: Vec<(u128, Vec<u8>)>,
+    /// The keys that it finds, and the keys of persons.
+    found: Option<Vec<u8>>,
+    holders: Vec<(u128, Vec<u8>)>,
     chunk: Option<(u64, Vec<u8>)>,
     life: Life,
     /// Whether its persons are to be removed.
@@ -166,16 +169,26 @@ impl Ledger {
             let mut counters = transaction.open_table(COUNTERS)?;
             let mut people = transaction.open_table(PEOPLE)?;
             let mut chunks = transaction.open_table(CHUNKS)?;
+            let mut found = transaction.open_table(FOUND)?;
+            let mut holders = transaction.open_table(HOLDERS)?;
             for row in &rows {
                 let number = row.number;
                 counters.insert(number, &row.counter[..])?;
                 if row.has_ended {
                     people.retain_in((number, 0)..=(number, u128::MAX), |_, _| false)?;
+                    holders.retain_in((number, 0)..=(number, u128::MAX), |_, _| false)?;
                 }
                 for (person, steps) in &row.people {
                     people.insert((number, *person), &steps[..])?;
                 }
+                for (person, keys) in &row.holders {
+                    holders.insert((number, *person), &keys[..])?;
+                }
+                if let Some(row) = &row.found {
+                    found.insert(number, &row[..])?;
+                }
                 if row.life == Life::Deleted {
+                    found.remove(number)?;
                     chunks.retain_in((number, 0)..=(number, u64::MAX), |_, _| false)?;
                 } else if let Some((step, chunk)) = &row.chunk {
                     chunks.insert((number, *step), &chunk[..])?;
@@ -281,7 +294,7 @@ fn rows_of(state: &mut CounterState, sequence: u64) -> Result<Rows> {
     }
     let spec = StoredSpec::from(state.counter_plan.spec()).text()?;
     let progress = state.view.progress();
-    let chunk = if progress.tail.is_empty() {
+    let chunk = if progress.next_step == progress.tail_first {
         None
     } else {
         let chunk = Chunk { before: state.chunk_before, values: progress.tail.clone() };
@@ -306,13 +319,17 @@ fn rows_of(state: &mut CounterState, sequence: u64) -> Result<Rows> {
         chunk_before: state.chunk_before,
     };
     drop(progress);
+    let has_ended = state.running.is_none();
+    let holders = state.found.as_mut().map(|found| found.holders.take_changed());
     Ok(Rows {
         number,
         counter: seal(&counter_place(number), encode(&row)?),
         people: state.admission.persons.as_mut().map_or_else(|| Ok(Vec::new()), PersonRows::take_changed)?,
+        found: state.found.as_ref().map(|found| found.row(number, sequence, has_ended)).transpose()?,
+        holders: holders.transpose()?.unwrap_or_default(),
         chunk,
         life: state.life,
-        has_ended: state.running.is_none(),
+        has_ended,
     })
 }
 

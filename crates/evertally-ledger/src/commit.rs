@@ -69,8 +69,8 @@ impl Ledger {
         while let Some(&number) = self.unreleased.first() {
             let Some(state) = self.counters.get_mut(&number) else { break };
             while !state.frozen.is_empty() && room > 0 {
-                self.tentative.records.push(state.release()?);
-                room = room.saturating_sub(state.counter_plan.width());
+                self.tentative.records.extend(state.release()?);
+                room = room.saturating_sub(state.numbers_per_step());
             }
             self.changed.note(state, self.journal.sequence + 1);
             // Steps that were frozen before a crash are released now and were touched by nobody
@@ -109,13 +109,14 @@ impl Ledger {
             progress.next_step = state.released();
             progress.next_release = next_release;
             progress.epochs.clone_from(&state.epochs);
-            let width = state.counter_plan.width();
-            if let Some(latest) =
-                state.unshown.len().checked_sub(width).and_then(|at| state.unshown.get(at..))
-            {
-                progress.latest = Some(latest.to_vec());
+            if let Some(latest) = state.unshown_latest.take() {
+                progress.latest = Some(latest);
             }
             progress.tail.append(&mut state.unshown);
+            if let Some(found) = &state.found {
+                let new = found.shown().get(progress.shown.len()..).unwrap_or_default();
+                progress.shown.extend_from_slice(new);
+            }
             if progress.tail.len() * size_of::<f64>() >= CHUNK_BYTES {
                 self.changed.full.insert(number);
             }

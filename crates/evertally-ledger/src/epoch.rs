@@ -9,7 +9,7 @@
 //!
 //! If a population cannot pay, its counters stay where they are; they can be retired.
 
-use crate::accounts::{Accounts, LOST};
+use crate::accounts::{Accounts, LOST, prices};
 use crate::counter::{CounterState, Life};
 use crate::error::{Error, Result};
 use crate::ledger::{EpochCost, EpochResult, Ledger};
@@ -29,7 +29,7 @@ impl Ledger {
             EpochCost {
                 counter: spec.name.clone(),
                 population: spec.population.clone(),
-                rho: state.counter_plan.plan().spend().rho(),
+                rho: state.counter_plan.spend().rho(),
                 affordable: accounts.spend(&spec.name, &price_of(state, epoch)).is_ok(),
             }
         });
@@ -56,7 +56,7 @@ impl Ledger {
             let price = price_of(state, epoch);
             match accounts.spend(name, &price) {
                 Ok(()) => {
-                    restarted.push((state.number(), price.cost));
+                    restarted.push((state.number(), Cost::of(state.counter_plan.spend())));
                     started.restarted.push(name.clone());
                 }
                 Err(error) => {
@@ -94,8 +94,10 @@ impl Ledger {
             let state = self.counters.get_mut(&number).ok_or_else(missing)?;
             if is_global_new {
                 // It was admitted when the epoch started.
-                let entry_record = EntryRecord { cost, ..price_of(state, epoch) };
-                self.global.accounts.owe(&state.counter_plan.spec().name, &entry_record)?;
+                let mut prices = price_of(state, epoch);
+                prices.iter_mut().take(1).for_each(|price| price.cost = cost);
+                let name = &state.counter_plan.spec().name;
+                prices.iter().try_for_each(|price| self.global.accounts.owe(name, price))?;
             }
             if sequence > state.row {
                 state.renew(epoch, &stream, &self.key)?;
@@ -193,11 +195,6 @@ fn with_lost(accounts: &Accounts, granted: &[Grant], lost: &[EntryRecord]) -> Re
 }
 
 /// What a counter pays for an epoch.
-fn price_of(state: &CounterState, epoch: EpochName) -> EntryRecord {
-    EntryRecord {
-        population: state.counter_plan.spec().population.clone(),
-        counter: state.number(),
-        epoch,
-        cost: Cost::of(state.counter_plan.plan().spend()),
-    }
+fn price_of(state: &CounterState, epoch: EpochName) -> Vec<EntryRecord> {
+    prices(&state.counter_plan, state.number(), epoch)
 }

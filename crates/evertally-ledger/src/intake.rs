@@ -1,8 +1,8 @@
 //! Events on their way in: checked, clamped and hashed, before the ledger sees them.
 //!
-//! **Guarantee.** What leaves here holds no name: the id of an event and its person are 96 and 128
-//! bits of a hash keyed with a secret of this ledger. Without the secret, the files do not reveal
-//! whose event it was. Two ids are mistaken for one another with probability below 10⁻¹¹ for a
+//! **Guarantee.** What leaves here holds no name of a person: the id of an event and its person are 96
+//! and 128 bits of a hash keyed with a secret of this ledger. Without the secret, the files do not
+//! reveal whose event it was. Keys that are found keep their names, because they are shown later. Two ids are mistaken for one another with probability below 10⁻¹¹ for a
 //! billion of them.
 //!
 //! Any thread can do this part of the work.
@@ -26,7 +26,7 @@ pub struct Event<'a> {
     pub id: &'a str,
     /// When it happened, in microseconds since 1970. Defaults to its arrival.
     pub time: Option<i64>,
-    /// What it belongs to, if keys are declared.
+    /// What it belongs to, if keys are declared or found.
     pub key: Option<&'a str>,
     /// Whose it is, if persons are bounded.
     pub person: Option<&'a str>,
@@ -35,12 +35,14 @@ pub struct Event<'a> {
 }
 
 /// An event that is prepared for the ledger. No `Debug`: everything in it is private.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub struct PreparedEvent {
     /// The counter that it was prepared for.
     pub(crate) counter: u32,
     pub(crate) time: Option<i64>,
     pub(crate) lane: u32,
+    /// Its key, where keys are found.
+    pub(crate) key: Option<Arc<str>>,
     pub(crate) amount: Amount,
     pub(crate) id: Id,
     /// Zero for nobody.
@@ -55,19 +57,29 @@ impl PreparedEvent {
 
     /// Where it stands among the events of a request that arrives now: by time, then by content.
     #[must_use]
-    pub fn order(&self, now: i64) -> EventOrder {
-        EventOrder(self.time.unwrap_or(now), self.id, self.lane, self.amount)
+    pub fn order(&self, now: i64) -> EventOrder<'_> {
+        EventOrder(self.time.unwrap_or(now), self.id, self.key.as_deref(), self.lane, self.amount)
     }
 }
 
 /// The order in which the events of one request are decided ([`evertally_stream::admission`]). No
 /// `Debug`: everything in it is private.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct EventOrder(i64, Id, u32, Amount);
+pub struct EventOrder<'a>(i64, Id, Option<&'a str>, u32, Amount);
 
 /// The id of an event, hashed.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Id(pub(crate) [u8; 12]);
+
+impl Id {
+    /// Where different persons are counted, the id of an event is its key: the place of the key
+    /// among all by name.
+    fn of_key(rank: u32) -> Self {
+        let mut id = [0; 12];
+        id[..4].copy_from_slice(&rank.to_be_bytes());
+        Self(id)
+    }
+}
 
 impl Hash for Id {
     fn hash<H: Hasher>(&self, state: &mut H) {
@@ -93,7 +105,7 @@ pub struct Receipt {
     /// The counter has no step left, or was retired.
     pub ended: u64,
     /// They name no person, and the counter bounds persons: they could be anybody's. An overlong
-    /// name is none.
+    /// name is none. Where keys are found, also those that name no key.
     pub unnamed: u64,
 }
 
@@ -165,7 +177,8 @@ impl Intake {
 
     /// Checks an event and prepares it. If persons are bounded, an event that names none
     /// ([`given_name`]), or one with more than 256 bytes, is prepared too, and the ledger leaves it
-    /// out: a refusal would let one person's event keep out those of others in the same request.
+    /// out: a refusal would let one person's event keep out those of others in the same request. The
+    /// same holds for the key of an event, where keys are found.
     ///
     /// The time, the value and the encoding of an event are the client's to get right, and so is its
     /// id, which is no property of a person. The client makes it so that a retry counts once, so a
@@ -190,7 +203,8 @@ impl Intake {
         if event.time.is_some() && counter_plan.buckets().is_none() {
             return Err(Error::bad("time", "left out: this counter is advanced by hand", "a time"));
         }
-        if event.key.is_some() && counter_plan.keys().is_none() {
+        let finds_keys = counter_plan.discovery().is_some();
+        if event.key.is_some() && counter_plan.keys().is_none() && !finds_keys {
             return Err(Error::bad("key", "left out: this counter has no keys", "a key"));
         }
         let amount = match (counter_plan.clamp(), event.value) {
@@ -201,21 +215,31 @@ impl Intake {
             }
         };
         // Ids are compared within a person, so that no id can suppress another person's event.
-        let person = event.person.filter(|text| text.len() <= MAX_NAME_BYTES).and_then(hashed);
+        let short = |text: &&str| text.len() <= MAX_NAME_BYTES;
+        let key = given_name(event.key).filter(|key| finds_keys && short(key));
+        let is_whole = key.is_some() || !finds_keys;
+        let person = event.person.filter(short).and_then(hashed).filter(|_| is_whole);
         let (owner, person) = match (counter_plan.limits(), person) {
             (None, _) | (Some(_), None) => ("", 0),
             (Some(_), Some(person)) => {
                 (person, u128::from_le_bytes(self.names.hash(self.counter, [person, ""])).max(1))
             }
         };
-        let [id @ .., _, _, _, _] = self.names.hash(self.counter, [owner, id]);
         let lane = counter_plan.keys().map_or(0, |keys| keys.position(event.key.unwrap_or_default()));
+        let id = match counter_plan.rank(lane) {
+            Some(rank) => Id::of_key(rank),
+            None => {
+                let [id @ .., _, _, _, _] = self.names.hash(self.counter, [owner, id]);
+                Id(id)
+            }
+        };
         Ok(PreparedEvent {
             counter: self.counter,
             time: event.time,
             lane: lane as u32,
+            key: key.map(Arc::from),
             amount,
-            id: Id(id),
+            id,
             person,
         })
     }

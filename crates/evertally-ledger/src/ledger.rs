@@ -4,14 +4,15 @@
 //! This is a synchronous state machine without a clock: changes are tentative until
 //! [`Ledger::commit`] returns, and a commit that fails ends them all.
 
-use crate::accounts::{Accounts, NewPopulation};
+use crate::accounts::{Accounts, NewPopulation, prices};
 use crate::counter::{CounterState, Life, admission_of};
 use crate::error::{Error, Result};
 use crate::fence::{Fence, Mark};
+use crate::found::FoundKeys;
 use crate::intake::{Intake, NameHasher, PreparedEvent, Receipt};
 use crate::journal::{ChangedCounters, Journal, TentativeChanges};
 use crate::read_view::{CounterProgress, CounterView, ReadView, Status};
-use crate::record::{Cost, EntryRecord, EpochName, Grant, Group, Head, Record};
+use crate::record::{Cost, EpochName, Grant, Group, Head, Record};
 use crate::running_counter::RunningCounter;
 use crate::spec::{CounterPlan, StoredSpec};
 use crate::tokens::{Role, Token, Tokens, draw, hexadecimal, token_of};
@@ -113,19 +114,26 @@ impl Ledger {
                 reason: "its population could not pay for the new epoch".to_owned(),
             });
         }
+        if let Some(found) = state.found.as_ref().filter(|found| found.is_full()) {
+            return Err(no_room(found));
+        }
         if events.iter().any(|event| event.counter != counter.number) {
             return Err(Error::bad("events", "prepared for this counter", "those of another"));
         }
         let mut events = events.to_vec();
-        events.sort_unstable_by_key(|event| event.order(now));
-        let mut receipt = Receipt::default();
+        events.sort_unstable_by(|one, other| one.order(now).cmp(&other.order(now)));
+        let (mut receipt, mut names) = (Receipt::default(), Vec::new());
         let groups = &mut self.tentative.groups;
         if groups.last().is_none_or(|group| group.counter != counter.number) {
             groups.push(Group { counter: counter.number, items: Vec::with_capacity(events.len()) });
         }
         let Some(group) = groups.last_mut() else { return Ok(receipt) };
         let current = state.current_step(now);
-        group.items.extend(events.iter().filter_map(|event| state.admit(event, current, &mut receipt)));
+        let items = events.iter().filter_map(|event| state.admit(event, current, &mut receipt, &mut names));
+        group.items.extend(items);
+        if !names.is_empty() {
+            self.tentative.records.push(Record::Named { counter: counter.number, names });
+        }
         if group.items.is_empty() {
             groups.pop();
         } else {
@@ -150,7 +158,7 @@ impl Ledger {
                 self.due.pop_first();
                 continue;
             };
-            let width = state.counter_plan.width();
+            let width = state.numbers_per_step();
             if room < width && room < MAX_VALUES_PER_FRAME {
                 return Ok(true);
             }
@@ -189,7 +197,7 @@ impl Ledger {
         if state.life != Life::Running {
             return Err(Error::conflict("this counter does not run"));
         }
-        let most = (MAX_VALUES_PER_FRAME / state.counter_plan.width()).max(1) as u64;
+        let most = (MAX_VALUES_PER_FRAME / state.numbers_per_step()).max(1) as u64;
         if !(1..=most).contains(&steps) {
             return Err(Error::bad("steps", format!("from 1 to {most}"), steps));
         }
@@ -218,15 +226,14 @@ impl Ledger {
                 spec.name
             )));
         }
-        let (population, name) = (spec.population.clone(), spec.name.clone());
-        let (unit, spend) = (self.global.accounts.unit_for(counter_plan)?, counter_plan.plan().spend());
-        self.global.accounts.check(&population, &unit, &spend)?;
+        let name = spec.name.clone();
+        self.global.accounts.check(counter_plan)?;
         let number = self.global.next_number;
         let written = StoredSpec::from(spec).text()?;
         let epoch = self.global.epoch;
         let state = self.new_counter(number, counter_plan, epoch, now)?;
-        let cost = Cost::of(spend);
-        self.global.accounts.spend(&name, &EntryRecord { population, counter: number, epoch, cost })?;
+        let cost = Cost::of(counter_plan.spend());
+        self.global.accounts.spend(&name, &prices(counter_plan, number, epoch))?;
         let view = Arc::clone(&state.view);
         self.add(state);
         self.record(Record::Created { counter: number, epoch, spec: written, cost });
@@ -279,9 +286,11 @@ impl Ledger {
     /// budget.
     pub fn grant(&mut self, population: &NewPopulation) -> Result<()> {
         self.check_running()?;
-        let grant = Grant::new(population)?;
-        self.global.accounts.grant(grant.clone())?;
-        self.record(Record::Granted(grant));
+        let grants = Grant::all(population)?;
+        for grant in grants {
+            self.global.accounts.grant(grant.clone())?;
+            self.record(Record::Granted(grant));
+        }
         self.tentative.global = true;
         Ok(())
     }
@@ -385,10 +394,12 @@ impl Ledger {
             tail_first: 0,
             tail: Vec::new(),
             latest: None,
+            shown: Vec::new(),
         };
         let view = Arc::new(CounterView::new(number, Arc::clone(&counter_plan), intake, created, progress));
         Ok(CounterState {
             admission: admission_of(&counter_plan),
+            found: FoundKeys::of(&counter_plan)?,
             view,
             counter_plan,
             epoch,
@@ -399,6 +410,7 @@ impl Ledger {
             frozen: VecDeque::new(),
             running: Some(running),
             unshown: Vec::new(),
+            unshown_latest: None,
             changed_since: None,
             scheduled: None,
             row: 0,
@@ -465,4 +477,14 @@ impl Ledger {
             None => Ok(()),
         }
     }
+}
+
+/// The refusal of events by a counter whose keys have taken all their memory. It says neither how many
+/// there are nor which.
+fn no_room(found: &FoundKeys) -> Error {
+    let reason = format!(
+        "the keys that it finds have taken the {} bytes that they may take, and it counts no more events",
+        found.memory_bytes()
+    );
+    Error::Library(evertally::Error::TooCostly { mechanism: "this counter".to_owned(), reason })
 }

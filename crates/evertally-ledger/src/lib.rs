@@ -45,11 +45,12 @@
 //!     neighbours: Neighbours::AddRemove,
 //!     total: Budget::new(2.0, 1e-6)?,
 //!     pure_part: 0.0,
+//!     key_delta: 0.0,
 //! })?;
 //! let spec = Spec::new("visits", "everyone", 1.0, 1e-6).steps(24);
 //! let counter = ledger.create(&spec.plan(now)?, now)?;
 //! let event = counter.intake().prepare(&Event { id: "visit 1", ..Event::default() })?;
-//! let receipt = ledger.submit(&counter, &[event, event], now)?;
+//! let receipt = ledger.submit(&counter, &[event.clone(), event], now)?;
 //! ledger.advance("visits", 1)?;
 //! ledger.commit(now)?; // now the receipt may be given away, and the release is there
 //! assert_eq!((receipt.counted, receipt.duplicate), (1, 1));
@@ -65,6 +66,7 @@
 //! |---|---|
 //! | `spec`, `intake` | what a counter is made from; what the ledger sees of an event |
 //! | `counter`, `running_counter` | what the input of a step is, and what is released of it |
+//! | `found` | the keys that a counter finds: their names, who is new in them, and which have appeared |
 //! | `ids`, `persons` | the stores of [`evertally_stream::admission`], which decides which events count |
 //! | `ledger`, `commit`, `accounts`, `tokens`, `epoch` | everything that happens, and its order |
 //! | `record`, `journal`, `store`, `checkpoint`, `recovery`, `rows`, `verify` | what is on the disk, and how it is checked |
@@ -81,6 +83,7 @@ mod counter;
 mod epoch;
 mod error;
 mod fence;
+mod found;
 mod ids;
 mod intake;
 mod journal;
@@ -107,7 +110,7 @@ pub use intake::{Event, EventOrder, Intake, PreparedEvent, Receipt};
 pub use ledger::{EpochCost, EpochResult, Ledger};
 pub use ledger_thread::{Busy, LedgerThread, Statistics};
 pub use location::{Location, read_or_make_key};
-pub use read_view::{CounterView, Mode, ReadView, Status, StepRelease};
-pub use spec::{CounterPlan, Spec};
+pub use read_view::{CounterView, KeyNames, Mode, ReadView, Status, StepRelease};
+pub use spec::{CounterPlan, Discover, Spec};
 pub use tokens::{Role, Token};
 pub use verify::Verification;

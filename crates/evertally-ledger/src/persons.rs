@@ -1,5 +1,6 @@
 //! In which steps each person counted, for as long as the counter lives: the ledger's store of
-//! persons for admission.
+//! persons for admission. Where different persons are counted, a person has a slot for each key
+//! instead of each step ([`evertally_stream::Share::once_per_key`]).
 //!
 //! Each person has a row in a table on disk, and all of them stand in memory. The counter keeps the
 //! sum of a hash of every row, so that a lost, added or changed row is noticed. The sum follows
@@ -23,6 +24,11 @@ impl PersonRows {
     /// Before the first event.
     pub(crate) fn new(limits: Participation) -> Self {
         Self { limits, steps: HashMap::new(), changed: HashSet::new(), sum: 0 }
+    }
+
+    /// Whether a person has counted in a step, or has taken the slot of a key.
+    pub(crate) fn has(&self, person: u128, step: u64) -> bool {
+        self.steps.get(&person).is_some_and(|steps| steps.binary_search(&step).is_ok())
     }
 
     /// The sum over all rows.

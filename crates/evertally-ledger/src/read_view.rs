@@ -6,6 +6,7 @@
 
 use crate::accounts::{Accounts, Population};
 use crate::error::{Error, Result};
+use crate::found::{ShownKey, Widths};
 use crate::intake::Intake;
 use crate::record::{decode, encode, seal, unseal};
 use crate::spec::CounterPlan;
@@ -62,8 +63,49 @@ pub struct StepRelease {
     pub standard_error: f64,
     /// Half the width of the 95 % interval around each value.
     pub margin: f64,
-    /// One value per key; one value without keys.
+    /// One value per key; one value without keys. Where keys are found, one for each that has appeared,
+    /// in the order of [`CounterView::key_names`].
     pub values: Vec<f64>,
+}
+
+/// The names of the numbers of releases.
+#[derive(Debug, Clone)]
+pub enum KeyNames {
+    /// Those that were declared, and `other`.
+    Declared(Arc<CounterPlan>),
+    /// Those that have appeared so far. The first values of a release belong to the first of them.
+    Found(Arc<[Arc<str>]>),
+}
+
+impl KeyNames {
+    /// The name of a number.
+    #[must_use]
+    pub fn get(&self, lane: usize) -> Option<&str> {
+        match self {
+            Self::Declared(counter_plan) => counter_plan.lane_names()?.get(lane).map(String::as_str),
+            Self::Found(names) => names.get(lane).map(|name| &**name),
+        }
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Declared(counter_plan) => counter_plan.lane_names().map_or(0, <[String]>::len),
+            Self::Found(names) => names.len(),
+        }
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// All of them, in order.
+    pub fn iter(&self) -> impl Iterator<Item = &str> {
+        (0..self.len()).filter_map(|lane| self.get(lane))
+    }
 }
 
 /// What anybody may read of a counter.
@@ -88,6 +130,8 @@ pub(crate) struct CounterProgress {
     pub(crate) tail: Vec<f64>,
     /// The values of the last step, wherever they stand.
     pub(crate) latest: Option<Vec<f64>>,
+    /// The keys that have appeared, where keys are found.
+    pub(crate) shown: Vec<ShownKey>,
 }
 
 /// The epoch of a step, from the first steps of all epochs.
@@ -156,6 +200,18 @@ impl CounterView {
         self.around(step, epoch_of(&progress.epochs, step), progress.latest.clone()?).ok()
     }
 
+    /// The names of the numbers of releases, if there are keys. Where keys are found, those that have
+    /// appeared so far: every release that was read before has values for the first of them.
+    #[must_use]
+    pub fn key_names(&self) -> Option<KeyNames> {
+        if self.counter_plan.discovery().is_some() {
+            let names = self.progress().shown.iter().map(|key| Arc::clone(&key.name)).collect();
+            return Some(KeyNames::Found(names));
+        }
+        let declared = self.counter_plan.lane_names().is_some();
+        declared.then(|| KeyNames::Declared(Arc::clone(&self.counter_plan)))
+    }
+
     pub(crate) fn progress(&self) -> RwLockReadGuard<'_, CounterProgress> {
         self.progress.read().unwrap_or_else(PoisonError::into_inner)
     }
@@ -164,13 +220,17 @@ impl CounterView {
         self.progress.write().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A release whose values stand in the tail.
-    fn release(&self, progress: &CounterProgress, step: u64) -> Result<StepRelease> {
-        let width = self.counter_plan.width();
-        let at = (step - progress.tail_first) as usize * width;
-        let values =
-            progress.tail.get(at..at + width).ok_or_else(|| Error::damaged("a release is missing"))?;
-        self.around(step, epoch_of(&progress.epochs, step), values.to_vec())
+    /// Releases whose values stand in the tail.
+    fn releases(&self, progress: &CounterProgress, steps: Range<u64>) -> Result<Vec<StepRelease>> {
+        let widths = Widths::of(&self.counter_plan, &progress.shown);
+        let mut at = widths.between(progress.tail_first, steps.start.max(progress.tail_first));
+        let release = |step| {
+            let end = at + widths.at(step);
+            let values = progress.tail.get(at..end).ok_or_else(|| Error::damaged("a release is missing"))?;
+            at = end;
+            self.around(step, epoch_of(&progress.epochs, step), values.to_vec())
+        };
+        steps.map(release).collect()
     }
 
     fn around(&self, step: u64, epoch: u32, values: Vec<f64>) -> Result<StepRelease> {
@@ -183,6 +243,11 @@ impl CounterView {
             margin: spread.margin(LEVEL),
             values,
         })
+    }
+
+    /// How many numbers the release of a step has.
+    fn width(&self, step: u64) -> usize {
+        Widths::of(&self.counter_plan, &self.progress().shown).at(step)
     }
 
     fn end_of(&self, step: u64) -> Option<i64> {
@@ -272,16 +337,17 @@ impl ReadView {
     /// cannot be read.
     pub fn releases(&self, counter: &CounterView, steps: Range<u64>) -> Result<Vec<StepRelease>> {
         // First the tail, then the chunks: what leaves the tail is in a chunk by then.
-        let (tail, earlier, epochs) = {
+        let (tail, earlier, epochs, shown) = {
             let progress = counter.progress();
             let end = steps.end.min(progress.next_step);
-            let tail: Result<Vec<_>> = (steps.start.max(progress.tail_first)..end)
-                .map(|step| counter.release(&progress, step))
-                .collect();
-            (tail?, steps.start..end.min(progress.tail_first), progress.epochs.clone())
+            let tail = counter.releases(&progress, steps.start.max(progress.tail_first)..end)?;
+            let earlier = steps.start..end.min(progress.tail_first);
+            let shown = if earlier.is_empty() { Vec::new() } else { progress.shown.clone() };
+            (tail, earlier, progress.epochs.clone(), shown)
         };
         let mut releases = Vec::new();
-        self.read_chunks(counter, earlier, |step, values| {
+        let widths = Widths::of(&counter.counter_plan, &shown);
+        self.read_chunks(counter, earlier, widths, |step, values| {
             releases.push(counter.around(step, epoch_of(&epochs, step), values)?);
             Ok(())
         })?;
@@ -309,6 +375,11 @@ impl ReadView {
             Ok((release.epoch, plan.spread(step)?.around(value)))
         };
         let (epoch, later) = of(last)?;
+        let has_value = |step| counter.width(step) > lane;
+        if first.checked_sub(1).is_some_and(|before| !has_value(before)) {
+            let expected = "0, or a step after the one at which the key appeared";
+            return Err(Error::bad("first", expected, first));
+        }
         let earlier = first.checked_sub(1).map(of).transpose()?;
         let sum = match earlier {
             Some((before, earlier)) if before != epoch => {
@@ -337,30 +408,32 @@ impl ReadView {
         &self,
         counter: &CounterView,
         steps: Range<u64>,
+        widths: Widths<'_>,
         mut take: impl FnMut(u64, Vec<f64>) -> Result<()>,
     ) -> Result<()> {
-        let width = counter.counter_plan.width();
         let mut next = steps.start;
         while next < steps.end {
             let (first, values) = self.chunk_with(counter.number, next)?;
-            let rows = values.len() / width;
-            let skip = (next - first) as usize;
-            if skip >= rows {
-                return Err(Error::damaged("a release is missing"));
-            }
-            for row in values.chunks_exact(width).skip(skip).take((steps.end - next) as usize) {
+            let (start, mut at) = (next, widths.between(first, next));
+            while next < steps.end {
+                let end = at + widths.at(next);
+                let Some(row) = values.get(at..end) else { break };
                 take(next, row.to_vec())?;
-                next += 1;
+                (next, at) = (next + 1, end);
+            }
+            if next == start {
+                return Err(Error::damaged("a release is missing"));
             }
         }
         Ok(())
     }
 
     /// The values of a step that stands in a chunk.
-    pub(crate) fn values_in_chunk(&self, counter: u32, step: u64, width: usize) -> Result<Vec<f64>> {
+    pub(crate) fn values_in_chunk(&self, counter: u32, step: u64, widths: Widths<'_>) -> Result<Vec<f64>> {
         let (first, values) = self.chunk_with(counter, step)?;
-        let at = (step - first) as usize * width;
-        values.get(at..at + width).map(<[f64]>::to_vec).ok_or_else(|| Error::damaged("a release is missing"))
+        let at = widths.between(first, step);
+        let values = values.get(at..at + widths.at(step)).map(<[f64]>::to_vec);
+        values.ok_or_else(|| Error::damaged("a release is missing"))
     }
 
     /// The chunk that holds a step: its first step and its values.

@@ -57,7 +57,8 @@ pub(crate) enum Record {
     Granted(Grant),
     /// A counter was made, and its cost entry_record.
     Created { counter: u32, epoch: EpochName, spec: String, cost: Cost },
-    /// The input of a step was frozen. No totals stand for zero in every lane.
+    /// The input of a step was frozen: its total in every lane, of which none stand for zeros. Where keys
+    /// are found, three integers for each key with an event: its number, its amount, its new persons.
     Frozen { counter: u32, step: u64, totals: Vec<i128>, hash: [u8; 32] },
     /// What was released of a frozen step.
     Released { counter: u32, step: u64, frozen: [u8; 32], values: Vec<f64> },
@@ -71,6 +72,11 @@ pub(crate) enum Record {
     TokenRemoved { id: String },
     /// A new epoch started.
     Epoch(NewEpoch),
+    /// Keys whose first events counted with this frame, in the order of their numbers. For a counter
+    /// that finds keys.
+    Named { counter: u32, names: Vec<String> },
+    /// The numbers of the keys that appear with the release of a step, which follows.
+    Appeared { counter: u32, step: u64, keys: Vec<u32> },
 }
 
 impl Record {

@@ -10,7 +10,7 @@
 //! Nothing is written before all of it fits, so that a crash during recovery changes nothing. The
 //! fence records releases that it does not know before anything is shown.
 
-use crate::accounts::Accounts;
+use crate::accounts::{Accounts, prices};
 use crate::checkpoint::{FORMAT_ROW, GLOBAL, GlobalRow};
 use crate::counter::CounterState;
 use crate::error::{Error, Result};
@@ -20,9 +20,8 @@ use crate::journal::{ArrivalsRow, ChangedCounters, Journal, TentativeChanges, ar
 use crate::ledger::{Global, Halt, Ledger};
 use crate::location::Location;
 use crate::read_view::{Mode, ReadView, State};
-use crate::record::{EntryRecord, FORMAT, Frame, Head, Record, decode, seal_in, unseal};
+use crate::record::{FORMAT, Frame, Head, Record, decode, seal_in, unseal};
 use crate::rows::{counter_plan, groups};
-use crate::spec::Spec;
 use crate::store::{ARRIVALS, JOURNAL, META, Store};
 use crate::tokens::{Tokens, random};
 use evertally::NoiseKey;
@@ -151,12 +150,15 @@ impl Ledger {
         Ok(())
     }
 
-    /// First what makes populations and counters, then the events that came in, then what was done
+    /// First what makes populations, counters and keys, then the events that came in, then what was done
     /// with them.
     fn apply_frame(&mut self, mut frame: Frame, is_global_new: bool) -> Result<()> {
         let at = Applied { sequence: frame.sequence, time: frame.time, is_global_new };
         let makes = |record: &Record| {
-            matches!(record, Record::Opened { .. } | Record::Granted(_) | Record::Created { .. })
+            matches!(
+                record,
+                Record::Opened { .. } | Record::Granted(_) | Record::Created { .. } | Record::Named { .. }
+            )
         };
         let (first, then): (Vec<_>, Vec<_>) = std::mem::take(&mut frame.records).into_iter().partition(makes);
         first.into_iter().try_for_each(|record| self.apply(record, &at))?;
@@ -204,9 +206,10 @@ impl Ledger {
             Record::Created { counter, epoch, spec, cost } => {
                 let counter_plan = counter_plan(&spec)?;
                 if is_global_new {
-                    let Spec { population, name, .. } = counter_plan.spec();
-                    let entry_record = EntryRecord { population: population.clone(), counter, epoch, cost };
-                    self.global.accounts.owe(name, &entry_record)?;
+                    let mut prices = prices(&counter_plan, counter, epoch);
+                    prices.iter_mut().take(1).for_each(|price| price.cost = cost);
+                    let name = &counter_plan.spec().name;
+                    prices.iter().try_for_each(|price| self.global.accounts.owe(name, price))?;
                 }
                 if !self.counters.contains_key(&counter) {
                     let state = self.new_counter(counter, &counter_plan, epoch, time)?;
@@ -226,6 +229,12 @@ impl Ledger {
                     self.unreleased.remove(&counter);
                 }
                 self.reschedule(counter);
+            }
+            Record::Named { counter, names } if !has(self, counter) => {
+                self.changing(counter, sequence)?.replay_named(names)?;
+            }
+            Record::Appeared { counter, keys, .. } if !has(self, counter) => {
+                self.changing(counter, sequence)?.replay_appeared(keys)?;
             }
             Record::Retired { counter } if !has(self, counter) => self.apply_retired(counter),
             Record::Deleted { counter } if !has(self, counter) => {
@@ -285,7 +294,7 @@ fn read_global(store: &Store) -> Result<Option<(Global, Journal)>> {
         identity: row.identity,
         key_tag: row.key_tag,
         epoch: row.epoch,
-        accounts: Accounts::from_rows(row.accounts)?,
+        accounts: Accounts::from_rows(&row.accounts)?,
         tokens: Tokens::from_rows(row.tokens),
         next_number: row.next_number,
         released: row.released,

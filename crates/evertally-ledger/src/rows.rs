@@ -3,6 +3,7 @@
 use crate::checkpoint::{CounterRow, counter_place};
 use crate::counter::{CounterState, FrozenStep, Life, admission_of};
 use crate::error::{Error, Result};
+use crate::found::{FoundKeys, ShownKey, Widths};
 use crate::intake::Intake;
 use crate::journal::{ArrivalsRow, arrivals_place};
 use crate::ledger::Ledger;
@@ -11,7 +12,7 @@ use crate::read_view::{Chunk, CounterProgress, CounterView, Status};
 use crate::record::{Group, decode, unseal};
 use crate::running_counter::RunningCounter;
 use crate::spec::{CounterPlan, StoredSpec};
-use crate::store::{ARRIVALS, CHUNKS, COUNTERS, PEOPLE};
+use crate::store::{ARRIVALS, CHUNKS, COUNTERS, FOUND, HOLDERS, PEOPLE};
 use evertally_stream::{Amount, IdStore};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -54,6 +55,9 @@ impl Ledger {
         if admission.persons.as_ref().map_or(0, PersonRows::sum) != row.people {
             return Err(Error::damaged("the steps of persons are not those that were written"));
         }
+        let found = self.found(number, row, &counter_plan)?;
+        let shown: Vec<ShownKey> = found.as_ref().map_or_else(Vec::new, |found| found.shown().to_vec());
+        let widths = Widths::of(&counter_plan, &shown);
         let amounts = |totals: &Vec<(u32, i128)>| -> BTreeMap<u32, Amount> {
             totals.iter().map(|(lane, steps)| (*lane, Amount::from_grid_steps(*steps))).collect()
         };
@@ -61,15 +65,16 @@ impl Ledger {
         let released = row.open.checked_sub(row.frozen.len() as u64);
         let released =
             released.ok_or_else(|| Error::damaged("a counter has more steps frozen than closed"))?;
-        let (tail_first, tail, chunk_before) = self.read_tail(number, row, released, counter_plan.width())?;
+        let (tail_first, tail, chunk_before) = self.read_tail(number, row, released, widths)?;
         let standing = CounterProgress {
             status: Status::Running,
             epochs: row.epochs.clone(),
             next_step: released,
             next_release: None,
             tail_first,
-            latest: self.latest(number, row, released, counter_plan.width(), &tail)?,
+            latest: self.latest(number, row, released, widths, &tail)?,
             tail,
+            shown: shown.clone(),
         };
         let intake = Intake::new(number, Arc::clone(&counter_plan), Arc::clone(&self.names));
         let view =
@@ -80,6 +85,7 @@ impl Ledger {
         Ok(CounterState {
             view,
             admission,
+            found,
             counter_plan,
             epoch: row.epoch,
             epochs: row.epochs.clone(),
@@ -93,11 +99,26 @@ impl Ledger {
                 .collect(),
             running,
             unshown: Vec::new(),
+            unshown_latest: None,
             changed_since: None,
             scheduled: None,
             row: row.sequence,
             chunk_before,
         })
+    }
+
+    /// The keys that a counter finds, from their rows.
+    fn found(&self, number: u32, row: &CounterRow, counter_plan: &CounterPlan) -> Result<Option<FoundKeys>> {
+        let found = FoundKeys::of(counter_plan)?;
+        let Some(mut found) = found.filter(|_| row.life != Life::Deleted) else { return Ok(None) };
+        let sum = found.load(number, row.sequence, self.view.store.get(FOUND, number)?)?;
+        self.view.store.scan(HOLDERS, (number, 0)..=(number, u128::MAX), |(_, person), keys| {
+            found.holders.load(person, keys)
+        })?;
+        if found.holders.sum() == sum {
+            return Ok(Some(found));
+        }
+        Err(Error::damaged("the keys of persons are not those that were written"))
     }
 
     /// The releases that are not in a full chunk: their first step, their values, and the hash of
@@ -107,7 +128,7 @@ impl Ledger {
         number: u32,
         row: &CounterRow,
         released: u64,
-        width: usize,
+        widths: Widths<'_>,
     ) -> Result<(u64, Vec<f64>, [u8; 32])> {
         let missing = || Error::damaged("a release is missing");
         if row.life == Life::Deleted || released == row.tail_first {
@@ -115,8 +136,8 @@ impl Ledger {
         }
         let chunk = self.view.store.get(CHUNKS, (number, row.tail_first))?.ok_or_else(missing)?;
         let read = Chunk::read(number, row.tail_first, &chunk)?;
-        let expected = released.checked_sub(row.tail_first).and_then(|steps| steps.checked_mul(width as u64));
-        if read.before != row.chunk_before || Some(read.values.len() as u64) != expected {
+        let expected = widths.between(row.tail_first, released);
+        if read.before != row.chunk_before || released < row.tail_first || read.values.len() != expected {
             return Err(missing());
         }
         Ok((row.tail_first, read.values, row.chunk_before))
@@ -128,13 +149,14 @@ impl Ledger {
         number: u32,
         row: &CounterRow,
         released: u64,
-        width: usize,
+        widths: Widths<'_>,
         tail: &[f64],
     ) -> Result<Option<Vec<f64>>> {
+        let width = released.checked_sub(1).map_or(0, |step| widths.at(step));
         match released.checked_sub(1) {
             Some(_) if tail.len() >= width => Ok(tail.get(tail.len() - width..).map(<[f64]>::to_vec)),
             Some(step) if row.life != Life::Deleted => {
-                self.view.values_in_chunk(number, step, width).map(Some)
+                self.view.values_in_chunk(number, step, widths).map(Some)
             }
             _ => Ok(None),
         }

@@ -5,14 +5,19 @@
 //! seconds. The ledger keeps the filled-in spec ([`StoredSpec`]), with the mechanism by its full
 //! name: a later version that would choose another one resumes with this one.
 
+mod discover;
 mod stored;
 
+pub use discover::Discover;
 pub(crate) use stored::StoredSpec;
 
 use crate::error::{Error, Result};
 use evertally::privacy::NoiseKind;
-use evertally::{BudgetSpec, Contribution, Horizon, Mechanism, Participation, Plan, PlanSpec, Shape, Unit};
-use evertally_stream::{BucketLength, Buckets, Clamp, KeySet};
+use evertally::{
+    BudgetSpec, Contribution, Discovery, Horizon, Mechanism, Participation, Plan, PlanSpec, Shape, Spend,
+    Unit, Workload,
+};
+use evertally_stream::{BucketLength, Buckets, Clamp, KeySet, Share};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
@@ -61,6 +66,10 @@ pub struct Spec {
     /// Whether persons are bounded by the plan's participation. Events that name nobody then do not
     /// count.
     pub bounds_persons: bool,
+    /// In how many keys a person counts, once in each, where different persons are counted.
+    pub distinct: Option<u64>,
+    /// How keys are found, if they are not declared.
+    pub discover: Option<Discover>,
     /// Whether events have values, clamped to the plan's contribution. Otherwise an event counts as
     /// one.
     pub takes_values: bool,
@@ -75,10 +84,15 @@ pub struct Spec {
 pub struct CounterPlan {
     spec: Spec,
     plan: Plan,
+    /// How keys are found. The plan is then that of its totals.
+    discovery: Option<Discovery>,
     keys: Option<KeySet>,
     clamp: Option<Clamp>,
     buckets: Option<Buckets>,
+    /// What the store of persons bounds: steps, or keys where different persons are counted.
     limits: Option<Participation>,
+    /// The place of each key among all by name, where different persons are counted.
+    ranks: Option<Vec<u32>>,
     tree_rmse: Option<f64>,
 }
 
@@ -99,6 +113,8 @@ impl Spec {
             grace: None,
             plan: PlanSpec::new(Horizon::Unbounded, budget),
             bounds_persons: false,
+            distinct: None,
+            discover: None,
             takes_values: false,
             remember_ids: None,
             noise_name: Self::NOISE_NAME,
@@ -127,6 +143,32 @@ impl Spec {
     pub fn persons(mut self, max_steps: u64, min_gap: u64) -> Result<Self> {
         self.plan.participation = Participation::at_most(max_steps, min_gap)?;
         self.bounds_persons = true;
+        Ok(self)
+    }
+
+    /// The same for different persons: each counts as one in each of their first `max_keys` keys, at
+    /// the first event there ([`Share::once_per_key`]).
+    ///
+    /// ```
+    /// use evertally_ledger::Spec;
+    /// let people = Spec::new("people", "everyone", 1.0, 1e-6).steps(24).distinct(1)?;
+    /// let once = Spec::new("once", "everyone", 1.0, 1e-6).steps(24).persons(1, 1)?;
+    /// let noise = |spec: Spec| spec.plan(0).map(|made| made.plan().noise_multiplier());
+    /// assert_eq!(noise(people)?, noise(once)?);
+    /// # Ok::<(), evertally_ledger::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// For no key.
+    pub fn distinct(mut self, max_keys: u64) -> Result<Self> {
+        let share = Share::once_per_key(max_keys)?;
+        if share.is_once_per_key() {
+            let is_pure = self.plan.budget.delta == Some(0.0);
+            self.plan.contribution = share.contribution(Some((0.0, 1.0)), is_pure)?;
+        }
+        self.plan.keys_per_step = max_keys;
+        self.plan.participation = Participation::single();
+        (self.bounds_persons, self.distinct) = (true, Some(max_keys));
         Ok(self)
     }
 
@@ -164,16 +206,15 @@ impl Spec {
     /// [`evertally::Error::BadParameter`] and the library's errors for what cannot be used.
     pub fn plan(&self, now: i64) -> Result<CounterPlan> {
         let mut spec = self.clone();
-        match spec.every {
-            Some(every) => {
-                spec.start.get_or_insert(now.div_euclid(every.micros()).saturating_mul(every.micros()));
-                spec.remember_ids.get_or_insert((MICROS_PER_DAY / every.micros()).max(1) as u64);
-            }
-            None => {
-                spec.remember_ids.get_or_insert(REMEMBERED_STEPS_BY_HAND);
-            }
+        if let Some(every) = spec.every {
+            spec.start.get_or_insert(now.div_euclid(every.micros()).saturating_mul(every.micros()));
         }
         spec.check(now)?;
+        // A person's key is the id of an event where different persons are counted.
+        if spec.distinct.is_none() {
+            let in_a_day = |every: BucketLength| (MICROS_PER_DAY / every.micros()).max(1) as u64;
+            spec.remember_ids.get_or_insert(spec.every.map_or(REMEMBERED_STEPS_BY_HAND, in_a_day));
+        }
         spec.build()
     }
 
@@ -198,6 +239,8 @@ impl Spec {
         if self.grace.is_some_and(|grace| grace.micros() > 7 * MICROS_PER_DAY) {
             return Err(Error::bad("grace", "at most 7d", "more"));
         }
+        self.check_distinct()?;
+        self.check_discover()?;
         if StoredSpec::from(self).spec()? != *self {
             return Err(Error::bad("plan", "made of choices that a ledger stores", "others"));
         }
@@ -220,6 +263,37 @@ impl Spec {
         }
     }
 
+    /// Refuses what a number of different persons does not have.
+    fn check_distinct(&self) -> Result<()> {
+        let Some(max_keys) = self.distinct else { return Ok(()) };
+        if self.takes_values {
+            return Err(Error::bad("clamp", "left out where different persons are counted", "a range"));
+        }
+        if self.plan.workload != Workload::PrefixSum {
+            let expected = "prefix-sum where different persons are counted: who leaves is not counted here";
+            return Err(Error::bad("workload", expected, self.plan.workload));
+        }
+        if let Some(steps) = self.remember_ids {
+            let expected = "left out where different persons are counted: a copy changes nothing";
+            return Err(Error::bad("remember_ids", expected, steps));
+        }
+        let keys = self.lanes()?;
+        if max_keys > keys {
+            let expected = format!("at most {keys}, the number of keys with `other`");
+            return Err(Error::bad("max_keys", expected, max_keys));
+        }
+        Ok(())
+    }
+
+    /// How many numbers a release has.
+    fn lanes(&self) -> Result<u64> {
+        let declared = self.declared_keys();
+        if declared.is_empty() {
+            return Ok(1);
+        }
+        Ok(KeySet::stored(declared.iter().cloned())?.names().len() as u64)
+    }
+
     fn max_steps_behind(&self) -> i64 {
         (MAX_VALUES_BEHIND / (self.declared_keys().len() as i64 + 1)).clamp(1, MAX_STEPS_BEHIND)
     }
@@ -229,8 +303,12 @@ impl Spec {
         let declared = self.declared_keys();
         let keys = if declared.is_empty() { None } else { Some(KeySet::stored(declared.iter().cloned())?) };
         let clamp = self.value_range().map(|range| Clamp::new(range.lo(), range.hi())).transpose()?;
-        let limits = self.person_bound();
-        let (plan, tree_rmse) = self.known_plan(keys.as_ref())?;
+        let limits = match self.distinct {
+            // A slot for each key.
+            Some(max_keys) => Some(Participation::at_most(max_keys, 1)?),
+            None => self.person_bound(),
+        };
+        let (plan, discovery, tree_rmse) = self.known_plan(keys.as_ref())?;
         let plan = match self.noise_name {
             1 => plan.with_first_noise_name(),
             Self::NOISE_NAME => plan,
@@ -238,25 +316,32 @@ impl Spec {
         };
         // None for a window whose cap holds only while no mechanism is named.
         self.plan.mechanism = plan.spec().mechanism;
+        self.fill_in_discovery(discovery.as_ref());
         let buckets = match (self.every, self.start) {
             (Some(every), Some(start)) => Some(buckets(start, every, &plan)?),
             _ => None,
         };
-        Ok(CounterPlan { spec: self, plan, keys, clamp, buckets, limits, tree_rmse })
+        let ranks = self.distinct.map(|_| ranks(keys.as_ref()));
+        Ok(CounterPlan { spec: self, plan, discovery, keys, clamp, buckets, limits, ranks, tree_rmse })
     }
 
     /// The plan, and the error that the binary tree would have had. Counters that differ only in
     /// names and times share them, so that ten thousand of them start in a second.
-    fn known_plan(&self, keys: Option<&KeySet>) -> Result<(Plan, Option<f64>)> {
-        static KNOWN: Mutex<BTreeMap<String, (Plan, Option<f64>)>> = Mutex::new(BTreeMap::new());
+    fn known_plan(&self, keys: Option<&KeySet>) -> Result<Known> {
+        static KNOWN: Mutex<BTreeMap<String, Known>> = Mutex::new(BTreeMap::new());
         const MAX_KNOWN: usize = 256;
         let alike = StoredSpec::from(self).anonymous().text()?;
         if let Some(known) = KNOWN.lock().unwrap_or_else(PoisonError::into_inner).get(&alike) {
             return Ok(known.clone());
         }
         let shape = keys.map_or(Shape::Scalar, |keys| Shape::Keyed { keys: keys.names().to_vec() });
-        let plan = PlanSpec { shape, ..self.plan.clone() }.build()?;
-        let made = (plan.clone(), self.tree_rmse(&plan));
+        let discovery = self.discovery()?;
+        let plan = match &discovery {
+            Some(discovery) => discovery.totals().clone(),
+            None => PlanSpec { shape, ..self.plan.clone() }.build()?,
+        };
+        let tree_rmse = if discovery.is_some() { None } else { self.tree_rmse(&plan) };
+        let made = (plan, discovery, tree_rmse);
         let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
         if known.len() >= MAX_KNOWN {
             known.clear();
@@ -275,10 +360,27 @@ impl Spec {
         }
         let is_pure = plan.budget().noise() == NoiseKind::Laplace;
         let mechanism = Some(if is_pure { Mechanism::LaplaceTree } else { Mechanism::Binary });
-        let tree = PlanSpec { mechanism, shape: Shape::Scalar, ..self.plan.clone() }.build().ok()?;
+        let tree = PlanSpec { mechanism, shape: Shape::Scalar, keys_per_step: 1, ..self.plan.clone() };
+        let tree = tree.build().ok()?;
         Some(tree.accuracy().rmse)
     }
 }
+
+/// The place of each key among all by name.
+fn ranks(keys: Option<&KeySet>) -> Vec<u32> {
+    let names = keys.map_or(&[][..], KeySet::names);
+    let mut order: Vec<usize> = (0..names.len()).collect();
+    order.sort_unstable_by_key(|place| &names[*place]);
+    let mut ranks = vec![0; names.len().max(1)];
+    for (rank, place) in (0..).zip(order) {
+        ranks[place] = rank;
+    }
+    ranks
+}
+
+/// What follows from the choices on which a plan depends: the plan, how keys are found, and the error
+/// that the binary tree would have had.
+type Known = (Plan, Option<Discovery>, Option<f64>);
 
 /// The buckets of a counter by the clock. A stream without a known end gets a bucket for every time
 /// until the year 9999.
@@ -312,6 +414,24 @@ impl CounterPlan {
         &self.plan
     }
 
+    /// How keys are found, if they are not declared. The plan is then that of its totals.
+    #[must_use]
+    pub fn discovery(&self) -> Option<&Discovery> {
+        self.discovery.as_ref()
+    }
+
+    /// What its noise costs.
+    #[must_use]
+    pub fn spend(&self) -> Spend {
+        self.discovery.as_ref().map_or_else(|| self.plan.spend(), Discovery::spend)
+    }
+
+    /// δ_key: what it costs besides, for keys that appear although one person decides whether they can.
+    #[must_use]
+    pub fn key_delta(&self) -> Option<f64> {
+        self.discovery.as_ref().map(Discovery::key_delta)
+    }
+
     /// What is protected: a person if persons are bounded, else an event.
     #[must_use]
     pub fn unit(&self) -> Unit {
@@ -319,7 +439,7 @@ impl CounterPlan {
         if self.spec.bounds_persons { Unit::person(neighbours) } else { Unit::event(neighbours) }
     }
 
-    /// The names of the numbers of a release, if there are keys.
+    /// The names of the numbers of a release, if keys are declared.
     #[must_use]
     pub fn lane_names(&self) -> Option<&[String]> {
         self.keys.as_ref().map(KeySet::names)
@@ -332,9 +452,10 @@ impl CounterPlan {
         self.tree_rmse
     }
 
-    /// How many numbers a release has.
-    pub(crate) fn width(&self) -> usize {
-        self.keys.as_ref().map_or(1, |keys| keys.names().len())
+    /// How many numbers a release has, unless its keys are found.
+    pub(crate) fn width(&self) -> Option<usize> {
+        let has_found_keys = self.discovery.is_some();
+        (!has_found_keys).then(|| self.keys.as_ref().map_or(1, |keys| keys.names().len()))
     }
 
     /// The number of steps that can be taken.
@@ -366,6 +487,11 @@ impl CounterPlan {
         self.limits
     }
 
+    /// The place of a key among all by name, where different persons are counted.
+    pub(crate) fn rank(&self, lane: usize) -> Option<u32> {
+        self.ranks.as_ref()?.get(lane).copied()
+    }
+
     pub(crate) fn grace_micros(&self) -> i64 {
         self.spec.grace.map_or(0, BucketLength::micros)
     }
@@ -381,6 +507,7 @@ impl CounterPlan {
 
     /// The same under another name of the stream of noise.
     pub(crate) fn in_stream(&self, stream: &str) -> Self {
-        Self { plan: self.plan.with_stream(stream), ..self.clone() }
+        let discovery = self.discovery.as_ref().map(|discovery| discovery.with_stream(stream));
+        Self { plan: self.plan.with_stream(stream), discovery, ..self.clone() }
     }
 }

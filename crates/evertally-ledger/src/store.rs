@@ -13,6 +13,8 @@
 //! | `counters` | counter | a counter's state after some frame, sealed |
 //! | `people` | counter, person | the steps in which a person counted |
 //! | `chunks` | counter, first step | released values, sealed |
+//! | `found` | counter | the names of keys that a counter finds, sealed |
+//! | `holders` | counter, person | the keys in which a person counted, where keys are found |
 //!
 //! **After a failure** redb answers nothing any more, not even reads. The store then opens the file
 //! once more through an [`Overlay`], which keeps what redb would write in memory, so that what was
@@ -32,6 +34,8 @@ pub(crate) const JOURNAL: TableDefinition<'_, u64, &[u8]> = TableDefinition::new
 pub(crate) const ARRIVALS: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("arrivals");
 pub(crate) const COUNTERS: TableDefinition<'_, u32, &[u8]> = TableDefinition::new("counters");
 pub(crate) const PEOPLE: TableDefinition<'_, (u32, u128), &[u8]> = TableDefinition::new("people");
+pub(crate) const FOUND: TableDefinition<'_, u32, &[u8]> = TableDefinition::new("found");
+pub(crate) const HOLDERS: TableDefinition<'_, (u32, u128), &[u8]> = TableDefinition::new("holders");
 pub(crate) const CHUNKS: TableDefinition<'_, (u32, u64), &[u8]> = TableDefinition::new("chunks");
 
 /// Memory that redb may take for pages it has read or is about to write.
@@ -72,6 +76,8 @@ impl Store {
             transaction.open_table(COUNTERS)?;
             transaction.open_table(PEOPLE)?;
             transaction.open_table(CHUNKS)?;
+            transaction.open_table(FOUND)?;
+            transaction.open_table(HOLDERS)?;
             Ok(())
         })?;
         Ok(store)

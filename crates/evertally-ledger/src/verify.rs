@@ -2,6 +2,7 @@
 
 use crate::counter::Life;
 use crate::error::{Error, Result};
+use crate::found::Widths;
 use crate::ledger::Ledger;
 use crate::read_view::Chunk;
 use crate::store::CHUNKS;
@@ -31,26 +32,27 @@ impl Ledger {
             if state.life == Life::Deleted {
                 continue;
             }
-            let (mut before, mut next) = ([0; 32], 0);
-            let width = state.counter_plan.width() as u64;
-            let (tail_first, released) = {
+            let (tail_first, released, shown) = {
                 let progress = state.view.progress();
-                (progress.tail_first, progress.next_step)
+                (progress.tail_first, progress.next_step, progress.shown.clone())
             };
+            let widths = Widths::of(&state.counter_plan, &shown);
+            // The values so far: a chunk begins with a step that has this many before it.
+            let (mut before, mut values) = ([0; 32], 0);
             let broken = || Error::damaged(format!("the chain of releases of counter {number} breaks"));
             self.view.store.scan(CHUNKS, (*number, 0)..=(*number, u64::MAX), |(_, first), row| {
                 let chunk = Chunk::read(*number, first, row)?;
-                if first != next || chunk.before != before {
+                if widths.between(0, first) != values || chunk.before != before {
                     return Err(broken());
                 }
-                next += chunk.values.len() as u64 / width;
+                values += chunk.values.len();
                 // The last one is not full yet: the counter has the hash before it.
                 if first < tail_first {
                     before = *blake3::hash(row).as_bytes();
                 }
                 Ok(())
             })?;
-            if next < tail_first || before != state.chunk_before {
+            if values < widths.between(0, tail_first) || before != state.chunk_before {
                 return Err(broken());
             }
             verified.releases += released;

@@ -19,9 +19,11 @@
 //! | `threshold` | how much noise a threshold must be above |
 //! | `counter` | [`DiscoveringCounter`] |
 //! | `saved` | its saved form |
+//! | `fresh` | the same counts with fresh noise |
 
 mod builder;
 mod counter;
+mod fresh;
 mod saved;
 #[cfg(test)]
 mod tests;
@@ -125,6 +127,20 @@ impl Discovery {
     #[must_use]
     pub fn spend(&self) -> Spend {
         Spend::composed([self.persons.spend(), self.totals.spend()])
+    }
+
+    /// The same for a stream of this name ([`PlanBuilder::stream`](crate::PlanBuilder::stream)), without
+    /// planning again. Its noise under the same key is independent.
+    #[must_use]
+    pub fn with_stream(&self, name: &str) -> Self {
+        let (persons, totals) = (self.persons.with_stream(name), self.totals.with_stream(name));
+        Self { persons, totals, ..self.clone() }
+    }
+
+    /// The most bytes that a counter holds for a key whose name has so many bytes.
+    #[must_use]
+    pub fn bytes_of_key(&self, name_bytes: usize) -> u64 {
+        counter::bytes_of_candidate() + counter::bytes_of_awake(self, name_bytes)
     }
 
     /// The private count of persons at which a key appears at a step.

@@ -37,8 +37,10 @@ export function budgetBar(population: Population, planned = 0): HTMLElement {
 }
 
 /** The spent and the remaining budget, in the units of the total. */
-export function budgetWords({ total, spent, left }: Population): string {
-  if (total.epsilon === null || total.delta === null) return `ρ ${parameter(spent.rho)} of ${parameter(total.rho ?? spent.rho + left.rho)} is spent, ${parameter(left.rho)} is left.`;
+export function budgetWords(population: Population): string {
+  const { total, spent, left } = population;
+  const keys = total.key_delta > 0 ? ` Of δ for keys that are found, ${parameter(spent.key_delta)} of ${parameter(total.key_delta)} is spent.` : "";
+  if (total.epsilon === null || total.delta === null) return `ρ ${parameter(spent.rho)} of ${parameter(total.rho ?? spent.rho + left.rho)} is spent, ${parameter(left.rho)} is left.${keys}`;
   const known = (value: number | null) => (value === null ? "an unknown part" : parameter(value));
-  return `ε ${known(spent.epsilon)} of ${parameter(total.epsilon)} is spent, ${known(left.epsilon)} is left, ${total.delta === 0 ? "pure" : `at δ = ${parameter(total.delta)}`}.`;
+  return `ε ${known(spent.epsilon)} of ${parameter(total.epsilon)} is spent, ${known(left.epsilon)} is left, ${total.delta === 0 ? "pure" : `at δ = ${parameter(total.delta)}`}.${keys}`;
 }

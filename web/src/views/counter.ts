@@ -8,7 +8,7 @@ import { headline } from "../counter-list";
 import { Curves } from "../series";
 import type { Counter, Release } from "../types";
 import { section, statusChip, valueWithMargin } from "../ui/blocks";
-import { promise } from "../guarantees";
+import { noKeyYet, promise } from "../guarantees";
 import { actionsPanel } from "./counter/actions";
 import { curvePanel } from "./counter/curve-panel";
 import { dataPanel, eventsPanel, tablePanel } from "./counter/data";
@@ -46,7 +46,8 @@ export const counterView = (name: string): View => async (app, main, signal) => 
 
   const sum = sumPanel(app, watched, signal, (words) => curve.measured(words));
   const curve = curvePanel(app, watched, signal, (first, last) => sum?.choose(first, last));
-  const keys = keysPanel(watched, signal, () => void select());
+  let keys = keysPanel(watched, signal, () => void select());
+  const keysPlace = h("div", {}, keys?.element ?? "");
   const accuracy = accuracyPanel(watched);
   const facts = factsPanel(watched);
   const table = tablePanel(app, watched, signal);
@@ -59,7 +60,7 @@ export const counterView = (name: string): View => async (app, main, signal) => 
       actions.quick),
     h("section", { class: "hero", attrs: { "aria-label": "Latest release" } },
       h("div", {}, figure, sentence), h("div", { class: "hero-side" }, link, next)),
-    keys?.element ?? "",
+    keysPlace,
     curve.element,
     accuracy.element,
     section("What is protected", protectionPanel(watched)),
@@ -82,7 +83,7 @@ export const counterView = (name: string): View => async (app, main, signal) => 
       setText(sentence, promise(watched.counter, release));
     } else {
       figure.replaceChildren(h("span", { class: "nothing" }, "No release yet"));
-      setText(sentence, watched.counter.every === null ? "Post events, then advance the counter by a step: each step publishes one release." : "The first release comes when the first step ends.");
+      setText(sentence, watched.counter.discover !== null ? noKeyYet(watched.counter.discover) : watched.counter.every === null ? "Post events, then advance the counter by a step: each step publishes one release." : "The first release comes when the first step ends.");
     }
     accuracy.update(release);
     facts.update();
@@ -142,6 +143,21 @@ export const counterView = (name: string): View => async (app, main, signal) => 
     show();
   }
 
+  /** Where keys are found, a release may have new ones. */
+  function addKeys(releases: readonly Release[]): void {
+    const known = watched.counter.keys;
+    if (watched.counter.discover === null || known === null) return;
+    const found = releases.map((release) => release.key).filter((key) => key !== null && !known.includes(key)) as string[];
+    if (found.length === 0) return;
+    watched.counter.keys = [...known, ...found];
+    const isFirst = watched.key === null;
+    watched.key ??= found[0]!;
+    keys = keysPanel(watched, signal, () => void select());
+    keysPlace.replaceChildren(keys?.element ?? "");
+    keys?.load(app.api);
+    if (isFirst) void select();
+  }
+
   function watch(): void {
     if (watched.counter.status === "retired" || watched.counter.status === "ended") return connection({ state: "ended" });
     following = follow(app.api, name, watched.counter.next_step, {
@@ -150,6 +166,7 @@ export const counterView = (name: string): View => async (app, main, signal) => 
       onEvent(event) {
         watched.curves.add(event.releases);
         watched.counter.latest = event.releases;
+        addKeys(event.releases);
         watched.counter.next_step = Math.max(watched.counter.next_step, event.step + 1);
         if (event.time !== null && watched.stepSeconds !== null && watched.counter.status === "running") {
           watched.counter.next_release = new Date(Date.parse(event.time) + watched.stepSeconds * 1000).toISOString();

@@ -21,9 +21,10 @@ export function populationFields(suggested = "everyone"): PopulationFields {
   const unit = field("unit", "What is protected", select([["event", "One event"], ["person", "One person, in all their events"]]));
   const epsilon = field("epsilon", "Total ε", numberInput("2"), "For all counters of this population together.");
   const delta = field("delta", "Total δ", numberInput("1e-6"), "Well below one over the number of members.");
-  const all = [name, unit, epsilon, delta];
+  const keys = field("key_delta", "δ set aside for keys that are found", numberInput("", { placeholder: "0" }), "A part of the total δ, such as half of it. It cannot be changed later.");
+  const all = [name, unit, epsilon, delta, keys];
   const trouble = h("div");
-  const element = h("div", { class: "stack" }, name.element, unit.element, h("div", { class: "row-fields" }, epsilon.element, delta.element), trouble);
+  const element = h("div", { class: "stack" }, name.element, unit.element, h("div", { class: "row-fields" }, epsilon.element, delta.element), keys.element, trouble);
   return {
     element,
     unit: () => unit.control.value,
@@ -34,8 +35,10 @@ export function populationFields(suggested = "everyone"): PopulationFields {
       if (name.control.value.trim() === "") name.fail("A population needs a name.");
       if (epsilon.control.value.trim() === "" || Number.isNaN(numbers[0])) epsilon.fail("A number is needed, such as 1.");
       if (delta.control.value.trim() === "" || Number.isNaN(numbers[1])) delta.fail("A number is needed, such as 1e-6.");
+      const keyDelta = Number(keys.control.value);
+      if (Number.isNaN(keyDelta)) keys.fail("A number is needed, such as 5e-7.");
       if (all.some((each) => each.control.hasAttribute("aria-invalid"))) return null;
-      return { name: name.control.value.trim(), unit: unit.control.value, epsilon: numbers[0], delta: numbers[1] };
+      return { name: name.control.value.trim(), unit: unit.control.value, epsilon: numbers[0], delta: numbers[1], key_delta: keyDelta };
     },
     fail(cause) {
       if (!placeProblem(cause, all, { population: "name" })) trouble.replaceChildren(problemBox(cause));

@@ -5,7 +5,7 @@ import { Problem, sentence } from "../../src/problem";
 import { arrange, headline, CounterList } from "../../src/counter-list";
 import { splitFragment } from "../../src/session";
 import { budgetWords, shares } from "../../src/ui/budget-bar";
-import { againstTree, curl, optimality, promise, protection } from "../../src/guarantees";
+import { againstTree, curl, noKeyYet, optimality, promise, protection, quantity } from "../../src/guarantees";
 import { nextWords } from "../../src/views/counter-row";
 import { Api } from "../../src/api";
 import type { Accuracy, Counter, Release } from "../../src/types";
@@ -14,7 +14,7 @@ const release = (value: number, key: string | null = null): Release => ({ step: 
 const accuracy: Accuracy = { now: 12, at_horizon: 20, rmse: 18, worst: 20, over_optimum: 1.0013, binary_tree_rmse: 45, binary_tree_over: 6.32 };
 const counter = (change: Partial<Counter> = {}): Counter => ({
   name: "visits", description: null, population: "everyone", status: "running", created: "2026-01-01T00:00:00Z", epoch: 0, every: "1h", start: null, grace: null, steps: 100, next_step: 2,
-  next_release: "2026-01-01T02:00:00Z", keys: null, budget: { epsilon: 1, delta: 1e-6 }, rho: 0.01, unit: "event", neighbours: "add-remove", participation: null, clamp: null, mechanism: "m",
+  next_release: "2026-01-01T02:00:00Z", keys: null, budget: { epsilon: 1, delta: 1e-6 }, rho: 0.01, unit: "event", neighbours: "add-remove", participation: null, distinct: null, discover: null, clamp: null, mechanism: "m",
   workload: "prefix-sum", objective: "mean", arithmetic: "exact", grid: null, remember_ids: 1, accuracy, latest: [release(500)], ...change,
 });
 
@@ -58,6 +58,17 @@ describe("guarantees", () => {
     const bounded = protection(counter({ unit: "person", participation: { max_steps: 4, min_gap: 60, unnamed: "left out" }, keys: ["a"], budget: { epsilon: 1, delta: 0 } }));
     expect(bounded).toContain("any one person took part at all: ε = 1, pure, all steps and all keys together.");
     expect(bounded).toContain("at most 4 steps, at least 60 apart");
+    const once = { max_steps: 1, min_gap: 1, unnamed: "left out" };
+    expect(protection(counter({ unit: "person", participation: once, distinct: 1 }))).toMatch(/One person counts once\.$/);
+    expect(protection(counter({ unit: "person", participation: once, distinct: 3 }))).toContain("counts once, in each of at most 3 keys");
+    expect(quantity(counter({ distinct: 1 }))).toBe("number of different persons");
+  });
+
+  test("keys that are found", () => {
+    const discover = { key_delta: 5e-7, share: 0.5, floor: 2, keys_per_person: 4, first_threshold: 96, last_threshold: 115, memory_limit: 1 << 28 };
+    expect(protection(counter({ keys: [], discover }))).toContain("a key that has not appeared leaves no trace");
+    expect(noKeyYet(discover)).toBe("No key has appeared yet. A key appears once its private count of persons reaches 96, or 115 at the last step.");
+    expect(curl("http://localhost", counter({ keys: [], discover }))).toContain(`"key":"any-key"`);
   });
 
   test("the command is safe to paste", () => {
@@ -103,7 +114,7 @@ describe("refusals", () => {
 
 describe("the form", () => {
   const typed: Values = {
-    name: "visits", description: "", population: "everyone", every: "1h", every_other: "", steps: "8,760", epsilon: "1", delta: "1e-6", counted: "events", clamp: "", keys: "", protect: "event",
+    name: "visits", description: "", population: "everyone", every: "1h", every_other: "", steps: "8,760", epsilon: "1", delta: "1e-6", counted: "events", clamp: "", keys: "", key_source: "declared", max_keys: "", protect: "event",
     max_steps: "", min_gap: "", workload: "prefix-sum", workload_amount: "", mechanism: "", objective: "", neighbours: "", start: "", grace: "", grid: "", remember_ids: "",
   };
   test("what is usual becomes a small body, with no field that was not chosen", () => {
@@ -113,6 +124,12 @@ describe("the form", () => {
     const { body, mistakes } = draftOf({ ...typed, every: "other", every_other: "6h", steps: "", counted: "values", clamp: "-5 to 10", keys: "a, b\nc,a", protect: "person", max_steps: "4", min_gap: "60", workload: "window", workload_amount: "24", grace: "30s", objective: "worst" });
     expect(mistakes).toEqual({});
     expect(body).toMatchObject({ every: "6h", steps: null, clamp: [-5, 10], keys: ["a", "b", "c"], max_steps: 4, min_gap: 60, workload: "window:24", grace: "30s", objective: "worst" });
+  });
+  test("persons and keys that are found", () => {
+    expect(draftOf({ ...typed, counted: "persons", keys: "a, b", max_keys: "2", protect: "person", max_steps: "" }).body).toMatchObject({ distinct: true, keys: ["a", "b"], max_keys: 2 });
+    expect(draftOf({ ...typed, counted: "persons", max_keys: "2" }).body).not.toHaveProperty("max_keys");
+    const { body, mistakes } = draftOf({ ...typed, key_source: "found", keys: "a", protect: "person", max_steps: "3" });
+    expect([body.discover, body.keys, body.max_steps, mistakes]).toEqual([{}, undefined, 3, {}]);
   });
   test.each([
     [{ name: "" }, "name"], [{ name: "a b" }, "name"], [{ epsilon: "" }, "epsilon"], [{ epsilon: "0" }, "epsilon"], [{ epsilon: "much" }, "epsilon"], [{ delta: "1" }, "delta"],
@@ -158,16 +175,16 @@ describe("the list of counters", () => {
 });
 
 test("shares of a budget fill the bar, and a plan takes no more than is left", () => {
-  const population = { spent: { rho: 1, epsilon: 0 }, left: { rho: 3, epsilon: 0 } };
+  const population = { spent: { rho: 1, epsilon: 0, key_delta: 0 }, left: { rho: 3, epsilon: 0, key_delta: 0 } };
   expect(shares(population)).toEqual({ spent: 0.25, planned: 0, left: 0.75 });
   expect(shares(population, 10)).toEqual({ spent: 0.25, planned: 0.75, left: 0 });
-  expect(shares({ spent: { rho: 0, epsilon: 1 }, left: { rho: 0, epsilon: 3 } })).toEqual({ spent: 0.25, planned: 0, left: 0.75 });
-  expect(shares({ spent: { rho: 0, epsilon: 0 }, left: { rho: 0, epsilon: 0 } })).toEqual({ spent: 0, planned: 0, left: 0 });
+  expect(shares({ spent: { rho: 0, epsilon: 1, key_delta: 0 }, left: { rho: 0, epsilon: 3, key_delta: 0 } })).toEqual({ spent: 0.25, planned: 0, left: 0.75 });
+  expect(shares({ spent: { rho: 0, epsilon: 0, key_delta: 0 }, left: { rho: 0, epsilon: 0, key_delta: 0 } })).toEqual({ spent: 0, planned: 0, left: 0 });
 });
 
 test("budgets are told in the units of their total", () => {
   const base = { name: "p", unit: "event", neighbours: "add-remove", entries: [] };
-  expect(budgetWords({ ...base, total: { epsilon: 4, delta: 1e-6, rho: null }, spent: { rho: 1, epsilon: 2.5 }, left: { rho: 1, epsilon: 3.12 } })).toBe("ε 2.5 of 4 is spent, 3.12 is left, at δ = 10⁻⁶.");
-  expect(budgetWords({ ...base, total: { epsilon: 2, delta: 0, rho: null }, spent: { rho: 0, epsilon: 0 }, left: { rho: 0, epsilon: null } })).toBe("ε 0 of 2 is spent, an unknown part is left, pure.");
-  expect(budgetWords({ ...base, total: { epsilon: null, delta: null, rho: 2 }, spent: { rho: 0.5, epsilon: null }, left: { rho: 1.5, epsilon: null } })).toBe("ρ 0.5 of 2 is spent, 1.5 is left.");
+  expect(budgetWords({ ...base, total: { epsilon: 4, delta: 1e-6, rho: null, key_delta: 0 }, spent: { rho: 1, epsilon: 2.5, key_delta: 0 }, left: { rho: 1, epsilon: 3.12, key_delta: 0 } })).toBe("ε 2.5 of 4 is spent, 3.12 is left, at δ = 10⁻⁶.");
+  expect(budgetWords({ ...base, total: { epsilon: 2, delta: 0, rho: null, key_delta: 0 }, spent: { rho: 0, epsilon: 0, key_delta: 0 }, left: { rho: 0, epsilon: null, key_delta: 0 } })).toBe("ε 0 of 2 is spent, an unknown part is left, pure.");
+  expect(budgetWords({ ...base, total: { epsilon: null, delta: null, rho: 2, key_delta: 1e-6 }, spent: { rho: 0.5, epsilon: null, key_delta: 2e-7 }, left: { rho: 1.5, epsilon: null, key_delta: 8e-7 } })).toBe("ρ 0.5 of 2 is spent, 1.5 is left. Of δ for keys that are found, 2\u202f×\u202f10⁻⁷ of 10⁻⁶ is spent.");
 });

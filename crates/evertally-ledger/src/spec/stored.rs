@@ -1,6 +1,6 @@
 //! The stored form of a spec.
 
-use super::Spec;
+use super::{Discover, Spec};
 use crate::error::{Error, Result};
 use evertally::{Mechanism, Neighbours, Objective, PlanSpec, Workload};
 use evertally_stream::BucketLength;
@@ -32,6 +32,37 @@ pub(crate) struct StoredSpec {
     /// Absent in the text of version 0.1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     noise_name: Option<u8>,
+    /// Absent unless different persons are counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    distinct: Option<u64>,
+    /// Absent unless keys are found.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    discover: Option<StoredDiscover>,
+}
+
+/// How keys are found, with everything filled in.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct StoredDiscover {
+    key_delta: Option<f64>,
+    share: Option<f64>,
+    floor: Option<u64>,
+    memory_limit: Option<u64>,
+    persons_mechanism: Option<Mechanism>,
+}
+
+impl From<Discover> for StoredDiscover {
+    fn from(discover: Discover) -> Self {
+        let Discover { key_delta, share, floor, memory_limit, persons_mechanism } = discover;
+        Self { key_delta, share, floor, memory_limit, persons_mechanism }
+    }
+}
+
+impl From<StoredDiscover> for Discover {
+    fn from(stored: StoredDiscover) -> Self {
+        let StoredDiscover { key_delta, share, floor, memory_limit, persons_mechanism } = stored;
+        Self { key_delta, share, floor, memory_limit, persons_mechanism }
+    }
 }
 
 impl From<&Spec> for StoredSpec {
@@ -50,13 +81,18 @@ impl From<&Spec> for StoredSpec {
             mechanism: plan.mechanism,
             workload: plan.workload,
             keys: spec.declared_keys().to_vec(),
-            participation: spec.person_bound().map(|bound| (bound.max_steps(), bound.min_gap())),
+            participation: spec
+                .person_bound()
+                .filter(|_| spec.distinct.is_none())
+                .map(|bound| (bound.max_steps(), bound.min_gap())),
             clamp: spec.value_range().map(|range| (range.lo(), range.hi())),
             neighbours: plan.neighbours,
             objective: plan.objective,
             grid: plan.grid,
             remember_ids: spec.remember_ids,
             noise_name: Some(spec.noise_name).filter(|version| *version != 1),
+            distinct: spec.distinct,
+            discover: spec.discover.map(StoredDiscover::from),
         }
     }
 }
@@ -81,6 +117,9 @@ impl StoredSpec {
         if let Some((max_steps, min_gap)) = self.participation {
             spec = spec.persons(max_steps, min_gap)?;
         }
+        if let Some(max_keys) = self.distinct {
+            spec = spec.distinct(max_keys)?;
+        }
         if let Some((lo, hi)) = self.clamp {
             spec = spec.values(lo, hi)?;
         }
@@ -99,6 +138,7 @@ impl StoredSpec {
             },
             remember_ids: self.remember_ids,
             noise_name: self.noise_name.unwrap_or(1),
+            discover: self.discover.map(Discover::from),
             ..spec
         })
     }

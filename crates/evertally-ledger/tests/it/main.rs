@@ -4,6 +4,8 @@
 
 mod common;
 mod damage;
+mod discover;
+mod distinct;
 mod fence;
 mod formats;
 mod life;

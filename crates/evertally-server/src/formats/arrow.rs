@@ -45,7 +45,7 @@ impl Arrow {
 
 impl Encoder for Arrow {
     fn rows(&mut self, counter: &CounterView, steps: &[StepRelease], lane: Option<usize>) -> Result<Vec<u8>> {
-        let names = counter.counter_plan().lane_names();
+        let names = counter.key_names();
         let rows: Vec<(&StepRelease, usize)> = steps
             .iter()
             .flat_map(|step| {
@@ -61,7 +61,7 @@ impl Encoder for Arrow {
         batch.column(rows.iter().map(|(step, _)| step.step.to_le_bytes()));
         batch.nullable(rows.iter().map(|(step, _)| step.time.map(i64::to_le_bytes)));
         batch.column(rows.iter().map(|(step, _)| step.epoch.to_le_bytes()));
-        let keys = rows.iter().map(|(_, lane)| names.map(|names| names[*lane].as_str()));
+        let keys = rows.iter().map(|(_, lane)| names.as_ref().and_then(|names| names.get(*lane)));
         batch.texts(&keys.collect::<Vec<_>>());
         batch.column(number(|_, value| value));
         batch.column(number(|step, _| step.standard_error));

@@ -157,9 +157,8 @@ impl Writing {
         // Reading may block on the disk.
         off_thread(move || {
             let Selection { counter, steps, lane, .. } = &mut self.selection;
-            let width =
-                lane.map_or_else(|| counter.counter_plan().lane_names().map_or(1, <[String]>::len), |_| 1);
-            let max = (CHUNK_ROWS / width as u64).max(1);
+            let width = lane.map_or_else(|| counter.key_names().map_or(1, |names| names.len()), |_| 1);
+            let max = (CHUNK_ROWS / width.max(1) as u64).max(1);
             let mut releases = Vec::new();
             for range in steps.take(max) {
                 releases.append(&mut self.app.read_view().releases(counter, range)?);

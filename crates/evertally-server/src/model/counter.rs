@@ -1,6 +1,7 @@
 //! Counters as answers show them.
 
 use super::accuracy::Accuracy;
+use super::discover::Discovery;
 use super::population::Population;
 use super::release::{Release, of_step};
 use evertally_ledger::{CounterPlan, CounterView, Status};
@@ -34,8 +35,13 @@ pub(crate) struct Counter {
     next_step: u64,
     #[schema(required, format = DateTime)]
     next_release: Option<String>,
+    /// The keys that were declared and `other`, or those that were found so far. Null for a counter
+    /// without keys.
     #[schema(required)]
     keys: Option<Vec<String>>,
+    /// How keys are found. Null unless they are.
+    #[schema(required)]
+    discover: Option<Discovery>,
     budget: Budget,
     /// What it costs its population, as ρ of zCDP.
     rho: f64,
@@ -44,6 +50,9 @@ pub(crate) struct Counter {
     neighbours: String,
     #[schema(required)]
     participation: Option<Participation>,
+    /// In how many keys a person counts, once in each. Null unless different persons are counted.
+    #[schema(required)]
+    distinct: Option<u64>,
     #[schema(required, min_items = 2, max_items = 2)]
     clamp: Option<[f64; 2]>,
     mechanism: String,
@@ -116,12 +125,13 @@ impl Counter {
             steps: spec.plan.horizon.steps(),
             next_step: counter.next_step(),
             next_release: counter.next_release().map(time::format_capped),
-            keys: counter_plan.lane_names().map(<[String]>::to_vec),
+            keys: counter.key_names().map(|names| names.iter().map(str::to_owned).collect()),
+            discover: Discovery::of(counter_plan),
             budget: Budget {
-                epsilon: plan.budget().epsilon().unwrap_or_default(),
-                delta: plan.budget().delta().unwrap_or_default(),
+                epsilon: spec.plan.budget.epsilon.unwrap_or_default(),
+                delta: spec.plan.budget.delta.unwrap_or_default(),
             },
-            rho: plan.spend().rho(),
+            rho: counter_plan.spend().rho(),
             unit: counter_plan.unit().name().to_owned(),
             neighbours: spec.plan.neighbours.to_string(),
             participation: spec.person_bound().map(|bound| Participation {
@@ -129,6 +139,7 @@ impl Counter {
                 min_gap: bound.min_gap(),
                 unnamed: "left out",
             }),
+            distinct: spec.distinct,
             clamp: spec.value_range().map(|range| [range.lo(), range.hi()]),
             mechanism: plan.mechanism().to_string(),
             workload: plan.workload().to_string(),
@@ -189,6 +200,9 @@ pub(crate) struct Preview {
     rho: f64,
     unit: String,
     accuracy: Accuracy,
+    /// How keys are found. Null unless they are.
+    #[schema(required)]
+    discover: Option<Discovery>,
     /// The population that would pay. Null when there is no population of that name.
     #[schema(required)]
     pub(crate) population: Option<Population>,
@@ -223,16 +237,24 @@ impl Preview {
             mechanism: plan.mechanism().to_string(),
             arithmetic: plan.arithmetic().to_string(),
             noise_multiplier: plan.noise_multiplier(),
-            rho: plan.spend().rho(),
+            rho: counter_plan.spend().rho(),
             unit: counter_plan.unit().name().to_owned(),
             accuracy: Accuracy::of(counter_plan, None),
+            discover: Discovery::of(counter_plan),
             population: None,
             affordable: None,
             profile: steps.into_iter().filter_map(point).collect(),
             // The number of protected units is private.
-            warnings: plan.budget().warnings(None).iter().map(ToString::to_string).collect(),
+            warnings: warnings(counter_plan),
         }
     }
+}
+
+/// Why the budget of everything that is released promises little.
+fn warnings(counter_plan: &CounterPlan) -> Vec<String> {
+    let budget = counter_plan.spec().plan.budget.budget();
+    budget
+        .map_or_else(|_| Vec::new(), |budget| budget.warnings(None).iter().map(ToString::to_string).collect())
 }
 
 /// At most `points` of `count` positions, evenly spaced, including the last.

@@ -1,5 +1,6 @@
 //! The request for a counter.
 
+use super::discover::DiscoverDraft;
 use crate::error::{Problem, Result};
 use evertally_ledger::Spec;
 use evertally_stream::BucketLength;
@@ -64,12 +65,22 @@ pub(crate) struct Draft {
     /// The declared keys, at most 256 bytes each. All other keys count as `other`, which is added.
     #[schema(max_items = 100000)]
     keys: Option<Vec<String>>,
+    /// Finds keys that nobody declared: a key appears at the first step at which its private count of
+    /// distinct persons reaches a public threshold. Needs `steps`, `max_steps` and δ above zero, and a
+    /// population with `key_delta`.
+    discover: Option<DiscoverDraft>,
     /// The maximum number of steps per person. Events without a `person` then do not count.
     #[schema(minimum = 1)]
     max_steps: Option<u64>,
     /// The minimum number of steps from one contribution of a person to the next. Needs `max_steps`.
     #[schema(minimum = 1)]
     min_gap: Option<u64>,
+    /// Whether different persons are counted: each once, at their first event. Events without a
+    /// `person` then do not count.
+    distinct: Option<bool>,
+    /// In how many keys a person counts, once in each. Needs `distinct`.
+    #[schema(minimum = 1, default = 1)]
+    max_keys: Option<u64>,
     /// The range that values are clamped to. Without it, every event counts as one.
     #[schema(example = json!([0.0, 100.0]), min_items = 2, max_items = 2)]
     clamp: Option<[f64; 2]>,
@@ -130,6 +141,18 @@ impl Draft {
         )
         .steps(self.steps)
         .keys(self.keys.unwrap_or_default());
+        match (self.distinct.unwrap_or_default(), self.max_keys) {
+            (false, None) => {}
+            (false, Some(_)) => {
+                return Err(Problem::bad_field("max_keys", "given with distinct: true"));
+            }
+            (true, _) if self.max_steps.is_some() || self.min_gap.is_some() => {
+                let field = if self.max_steps.is_some() { "max_steps" } else { "min_gap" };
+                let expected = "left out with distinct: a person counts at their first event";
+                return Err(Problem::bad_field(field, expected));
+            }
+            (true, max_keys) => spec = spec.distinct(max_keys.unwrap_or(1))?,
+        }
         match (self.max_steps, self.min_gap) {
             (None, None) => {}
             (None, Some(_)) => {
@@ -161,6 +184,7 @@ impl Draft {
             start: self.start.map(|text| moment("start", &text)).transpose()?,
             grace: self.grace.map(|text| length("grace", &text)).transpose()?,
             remember_ids: self.remember_ids,
+            discover: self.discover.map(DiscoverDraft::discover),
             ..spec
         })
     }

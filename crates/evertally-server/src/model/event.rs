@@ -29,7 +29,8 @@ pub(crate) struct Event<'a> {
     #[serde(borrow, default)]
     #[schema(value_type = Option<String>, format = DateTime)]
     time: Option<Text<'a>>,
-    /// Its key, if the counter has keys. Whitespace around it is ignored.
+    /// Its key, if the counter has keys. Whitespace around it is ignored. Where keys are found, an event
+    /// does not count without a key, with a blank one, or with one of more than 256 bytes.
     #[serde(borrow, default)]
     #[schema(value_type = Option<String>)]
     key: Option<Text<'a>>,
@@ -72,7 +73,7 @@ pub(crate) struct Receipt {
     pub(crate) over_bound: u64,
     /// Events for a counter that has no step left, or was retired.
     pub(crate) ended: u64,
-    /// Events that name no person, if the counter bounds persons.
+    /// Events that name no person, if the counter bounds persons, or no key, if it finds keys.
     pub(crate) unnamed: u64,
 }
 

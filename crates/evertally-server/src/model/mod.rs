@@ -6,6 +6,7 @@
 
 pub(crate) mod accuracy;
 pub(crate) mod counter;
+pub(crate) mod discover;
 pub(crate) mod draft;
 pub(crate) mod epoch;
 pub(crate) mod event;

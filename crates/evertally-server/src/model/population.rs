@@ -33,9 +33,11 @@ struct Total {
     delta: Option<f64>,
     #[schema(required)]
     rho: Option<f64>,
+    /// The part of δ that is set aside for keys that are found; with a total of ρ, a δ besides it.
+    key_delta: f64,
 }
 
-/// A part of a budget, as ρ of zCDP and as ε at the total's δ.
+/// A part of a budget, as ρ of zCDP and as ε at the total's δ without what is set aside for keys.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct Share {
@@ -43,6 +45,8 @@ struct Share {
     /// Null when no ε is known.
     #[schema(required)]
     epsilon: Option<f64>,
+    /// δ for keys that are found.
+    key_delta: f64,
 }
 
 /// What one counter spent in one epoch.
@@ -52,6 +56,8 @@ struct Entry {
     counter: String,
     epoch: u32,
     rho: f64,
+    /// δ for keys that are found.
+    key_delta: f64,
 }
 
 impl Population {
@@ -69,17 +75,28 @@ impl Population {
             counter: entry.counter.clone(),
             epoch: entry.epoch,
             rho: entry.spend.rho(),
+            key_delta: entry.key_delta,
         };
         Self {
             name: odometer.population().to_owned(),
             unit: odometer.unit().name().to_owned(),
             neighbours: odometer.unit().neighbours().to_string(),
-            total: Total { epsilon: total.epsilon(), delta, rho: total.rho() },
+            total: Total {
+                epsilon: total.epsilon(),
+                delta: delta.map(|delta| population.delta.unwrap_or(delta)),
+                rho: total.rho(),
+                key_delta: population.key_delta,
+            },
             spent: Share {
                 rho: spent.rho(),
                 epsilon: delta.and_then(|delta| finite(spent.epsilon(delta).ok()?)),
+                key_delta: population.spent_on_keys(),
             },
-            left: Share { rho: left.rho(), epsilon: delta.and_then(|delta| finite(room(delta)?)) },
+            left: Share {
+                rho: left.rho(),
+                epsilon: delta.and_then(|delta| finite(room(delta)?)),
+                key_delta: if is_overdrawn { 0.0 } else { population.left_for_keys() },
+            },
             entries: population.entries.iter().map(entry).collect(),
         }
     }
@@ -118,6 +135,9 @@ pub(crate) struct PopulationDraft {
     /// The part of ε that is reserved for pure noise.
     #[schema(minimum = 0.0, maximum = 1000.0)]
     pure_part: Option<f64>,
+    /// The part of δ that is reserved for keys that are found; with `rho`, a δ besides it.
+    #[schema(minimum = 0.0, exclusive_maximum = 1.0, default = 0.0)]
+    key_delta: Option<f64>,
 }
 
 impl PopulationDraft {
@@ -130,6 +150,7 @@ impl PopulationDraft {
             neighbours: self.neighbours.as_deref().unwrap_or("add-remove").parse()?,
             total,
             pure_part: self.pure_part.unwrap_or(0.0),
+            key_delta: self.key_delta.unwrap_or(0.0),
         })
     }
 }

@@ -93,7 +93,7 @@ pub(crate) fn of_step<'a>(
     step: &'a StepRelease,
     lane: Option<usize>,
 ) -> impl Iterator<Item = Release> + 'a {
-    let names = counter.counter_plan().lane_names();
+    let names = counter.key_names();
     let lanes = lane.map_or(0..step.values.len(), |lane| lane..lane + 1);
     let time = step.time.map(time::format_capped);
     lanes.filter_map(move |lane| {
@@ -102,7 +102,7 @@ pub(crate) fn of_step<'a>(
             step: step.step,
             time: time.clone(),
             epoch: step.epoch,
-            key: names.and_then(|names| names.get(lane)).cloned(),
+            key: names.as_ref().and_then(|names| names.get(lane)).map(str::to_owned),
             value,
             standard_error: step.standard_error,
             lower: value - step.margin,

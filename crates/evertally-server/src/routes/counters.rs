@@ -19,7 +19,8 @@ use axum::response::Response;
 const MAX_NAME_CHARS: usize = 100;
 
 /// The field of a new counter that must change, by what the refusal says.
-const FIELDS: [(&str, &str); 5] = [
+const FIELDS: [(&str, &str); 6] = [
+    ("the threshold", "discover"),
     ("conflict", "name"),
     ("not-found", "population"),
     ("unit", "population"),

@@ -152,7 +152,7 @@ impl Follower {
 
 /// The events of some steps, and the step after them.
 fn steps_from(app: &App, counter: &CounterView, next: u64) -> Result<(Bytes, u64)> {
-    let width = counter.counter_plan().lane_names().map_or(1, <[String]>::len) as u64;
+    let width = counter.key_names().map_or(1, |names| names.len()).max(1) as u64;
     let end = next.saturating_add((CHUNK_RELEASES / width).max(1));
     let steps = app.read_view().releases(counter, next..end)?;
     let mut text = Vec::new();

@@ -118,7 +118,7 @@ pub(crate) async fn sum(
     PathCounter(counter): PathCounter,
     Query(query): Query<SumQuery>,
 ) -> Result<Response> {
-    let lane = match (&query.key, counter.counter_plan().lane_names()) {
+    let lane = match (&query.key, counter.key_names()) {
         (None, Some(_)) => return Err(Problem::bad_field("key", "given: this counter has keys")),
         (None, None) => 0,
         (Some(key), _) => lane_of(&counter, key)?,
@@ -140,10 +140,8 @@ pub(crate) async fn sum(
 
 /// The position of a key among the counter's keys.
 fn lane_of(counter: &CounterView, key: &str) -> Result<usize> {
-    let names = counter
-        .counter_plan()
-        .lane_names()
-        .ok_or_else(|| Problem::bad_field("key", "left out: this counter has no keys"))?;
+    let names = counter.key_names();
+    let names = names.ok_or_else(|| Problem::bad_field("key", "left out: this counter has no keys"))?;
     let lane = names.iter().position(|name| name == key);
     lane.ok_or_else(|| Problem::bad_field("key", "one of the counter's keys"))
 }

@@ -7,6 +7,7 @@ mod client;
 mod documented;
 mod fixture;
 mod formats;
+mod found_keys;
 mod limits;
 mod live;
 mod modes;

@@ -39,11 +39,21 @@ fn logs_metrics_and_refusals_repeat_nothing() {
     evertally_server::log_to(evertally_server::LogFormat::Json, move || writer.clone());
     let server = Server::start();
     server.post("/v1/populations", &json!({"name": "everyone", "rho": 1e5})).expect(201);
-    server.post("/v1/populations", &json!({"name": "people", "unit": "person", "rho": 1e5})).expect(201);
+    let people = json!({"name": "people", "unit": "person", "rho": 1e5, "key_delta": 0.1});
+    server.post("/v1/populations", &people).expect(201);
     let spent = json!({"name": "canary-counter", "epsilon": 900, "delta": 1e-6, "steps": 9, "keys": ["canary-key"], "clamp": [0, 1]});
     server.post("/v1/counters", &spent).expect(201);
     let served = json!({"name": "served", "population": "people", "epsilon": 900, "delta": 1e-6, "steps": 9, "max_steps": 1});
     server.post("/v1/counters", &served).expect(201);
+    let finding = json!({"name": "finding", "population": "people", "epsilon": 2, "delta": 0.02, "steps": 9,
+        "max_steps": 1, "discover": {}});
+    server.post("/v1/counters", &finding).expect(201);
+    let hidden: Vec<_> = (0..4711)
+        .map(|i| json!({"id": format!("canary-{i}"), "key": format!("canary-{}", i / 3), "person": format!("kanarienvogel-{i}")}))
+        .collect();
+    server.post("/v1/counters/finding/events", &json!(hidden)).expect(200);
+    let closed = server.post("/v1/counters/finding/advance", &json!({})).expect(200).json();
+    assert_eq!(closed["releases"], json!([]), "three persons are too few");
     let path = "/v1/counters/canary-counter/events";
     let batch: Vec<_> = (0..4711)
         .map(|i| json!({"id": format!("canary-{i}"), "key": "canary-key", "value": 0.123_456_789}))
@@ -86,6 +96,16 @@ fn logs_metrics_and_refusals_repeat_nothing() {
     refuse(server.get("/v1/counters/canary-counter/releases?key=canary"));
     refuse(server.get("/v1/counters/canary-counter/releases?canary=4711"));
     refuse(server.get("/v1/counters/canary-counter/sum?key=canary"));
+    refuse(server.get("/v1/counters/finding/releases?key=canary-7"));
+    refuse(server.get("/v1/counters/finding/sum?key=canary-7"));
+    refuse(
+        server.post("/v1/counters/finding/events", &json!({"id": "", "key": "canary-7", "person": "4711"})),
+    );
+    for shown in ["/v1/counters/finding", "/v1/counters/finding/releases", "/v1/populations"] {
+        let text = server.get(shown).text();
+        let is_known = |canary: &&&str| holds(&text.replace("canary-counter", ""), canary);
+        assert_eq!(CANARIES.iter().find(is_known), None, "{text}");
+    }
     refuse(server.get("/v1/counters/canary"));
     refuse(server.get("/canary"));
     refuse(server.send("evt_canary", "GET", "/v1/status", &[], &[]));

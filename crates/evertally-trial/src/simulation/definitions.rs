@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 
 use evertally::{Budget, Neighbours, Objective, PlanSpec, Workload};
-use evertally_ledger::{CounterPlan, NewPopulation, Spec};
+use evertally_ledger::{CounterPlan, Discover, NewPopulation, Spec};
 use evertally_stream::BucketLength;
 
 /// The start of simulations, in microseconds since 1970.
@@ -38,6 +38,8 @@ pub struct CounterDefinition {
     pub keys: usize,
     /// The number of steps in which a person may count, and their minimum distance.
     pub limits: Option<(u64, u64)>,
+    /// Whether keys are found instead of declared.
+    pub finds_keys: bool,
     /// The window of sums, or `None` for all steps.
     pub window: Option<u64>,
     /// The number of steps for which ids are remembered, or `None` for all.
@@ -71,11 +73,16 @@ impl CounterDefinition {
         let length = |micros: i64| BucketLength::from_micros(micros).map_err(|error| error.to_string());
         // A budget that hides nothing: standard errors are at most 0.0818, and so noise reaches 1/2
         // with probability below 10⁻⁹.
-        let (epsilon, delta) = if self.is_exact { (1e3, 0.4) } else { (1.0, 1e-9) };
+        let (epsilon, delta) = match (self.is_exact, self.finds_keys) {
+            (true, _) => (1e3, 0.4),
+            // A key appears at a few persons.
+            (false, true) => (40.0, 0.4),
+            (false, false) => (1.0, 1e-9),
+        };
         let refuse = |error: evertally_ledger::Error| format!("{}: {error}", self.name);
         let mut spec = Spec::new(&self.name, self.population, epsilon, delta)
             .steps(self.steps)
-            .keys((0..self.keys).map(Self::key));
+            .keys((0..self.keys).filter(|_| !self.finds_keys).map(Self::key));
         if let Some((max_steps, min_gap)) = self.limits {
             spec = spec.persons(max_steps, min_gap).map_err(refuse)?;
         }
@@ -94,6 +101,12 @@ impl CounterDefinition {
                 grid: self.is_exact.then_some(1.0 / 1024.0),
                 ..spec.plan
             },
+            // Each epoch pays for it again.
+            discover: self.finds_keys.then(|| Discover {
+                key_delta: Some(1e-3),
+                floor: Some(1),
+                ..Discover::default()
+            }),
             remember_ids: Some(self.remember.unwrap_or(1 << 20)),
             ..spec
         };
@@ -116,6 +129,7 @@ pub fn populations() -> Result<[NewPopulation; 3], String> {
             neighbours: Neighbours::AddRemove,
             total: Budget::zcdp(rho).map_err(|error| error.to_string())?,
             pure_part: 0.0,
+            key_delta: if unit == "person" { 0.9 } else { 0.0 },
         })
     };
     Ok([
@@ -138,6 +152,16 @@ pub fn initial_definitions() -> Vec<CounterDefinition> {
             limits: Some((2, 10)),
             population: "persons",
             steps: 30,
+            ..clocked.clone()
+        },
+        CounterDefinition {
+            name: "found".to_owned(),
+            keys: 3,
+            finds_keys: true,
+            limits: Some((3, 2)),
+            population: "persons",
+            steps: 40,
+            is_exact: false,
             ..clocked.clone()
         },
         CounterDefinition { name: "window".to_owned(), window: Some(5), ..by_hand.clone() },

@@ -45,6 +45,8 @@ pub struct Report {
     pub epochs: u32,
     /// Events that count at the end.
     pub events: u64,
+    /// Published values of keys that were found. They depend on the noise, which no seed decides.
+    pub found: u64,
 }
 
 /// The driver of a simulation: everything except the state of the world.
@@ -169,7 +171,11 @@ impl Driver {
                 } else {
                     self.dice.below(definition.keys as u64 + 1) as usize
                 },
-                person: if definition.limits.is_some() { self.dice.below(8) } else { 0 },
+                person: match (definition.limits, definition.finds_keys) {
+                    (None, _) => 0,
+                    (Some(_), false) => self.dice.below(8),
+                    (Some(_), true) => self.dice.below(60),
+                },
             });
         }
         let mine = |list: &[(String, Event)]| -> Vec<Event> {
@@ -272,6 +278,7 @@ impl Driver {
             crashes: self.crashes,
             epochs: model.epoch,
             events: model.counters.values().map(model::Counter::events).sum(),
+            found: self.world.found(),
         })
     }
 }

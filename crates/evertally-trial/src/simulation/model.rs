@@ -62,6 +62,8 @@ pub struct Counter {
     people: BTreeMap<u64, Vec<u64>>,
     /// Events by step and key.
     totals: BTreeMap<(u64, usize), u64>,
+    /// The keys in which each person counted, with the step of their first event there.
+    holders: BTreeMap<(u64, usize), u64>,
 }
 
 impl Counter {
@@ -75,6 +77,7 @@ impl Counter {
             counted: BTreeSet::new(),
             people: BTreeMap::new(),
             totals: BTreeMap::new(),
+            holders: BTreeMap::new(),
         }
     }
 
@@ -111,6 +114,7 @@ impl Counter {
         }
         self.counted.insert(name);
         *self.totals.entry((step, event.lane)).or_default() += 1;
+        self.holders.entry((event.person, event.lane)).or_insert(step);
         Fate::Counted
     }
 
@@ -144,6 +148,11 @@ impl Counter {
         {
             self.closed += 1;
         }
+    }
+
+    /// The persons who have counted in a key up to a step.
+    pub fn persons(&self, step: u64, lane: usize) -> usize {
+        self.holders.iter().filter(|((_, key), new)| *key == lane && **new <= step).count()
     }
 
     /// The release of a step without noise.

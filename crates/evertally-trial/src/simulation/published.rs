@@ -1,9 +1,10 @@
 //! Every published release.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use evertally_ledger::{ReadView, Status, StepRelease};
+use evertally_ledger::{KeyNames, ReadView, Status, StepRelease};
 
+use super::definitions::CounterDefinition;
 use super::model::{Counter, CounterState, Model};
 use super::world::{BrokenPromise, expect};
 use crate::MAX_ERROR;
@@ -20,12 +21,19 @@ pub(super) struct Published {
     superseded: BTreeMap<(String, u64), u32>,
     /// The number of published releases, including superseded ones.
     count: u64,
+    /// The values of keys that were found.
+    found: u64,
 }
 
 impl Published {
     /// The number of published releases so far.
     pub(super) fn count(&self) -> u64 {
         self.count
+    }
+
+    /// The number of published values of keys that were found.
+    pub(super) fn found(&self) -> u64 {
+        self.found
     }
 
     /// Forgets the releases that a restored file does not have.
@@ -76,7 +84,7 @@ impl Published {
                 released.saturating_sub(first),
             )?;
             for (step, release) in (first..).zip(releases) {
-                self.compare_release(counter, step, release)?;
+                self.compare_release(counter, step, release, published.key_names().as_ref())?;
             }
         }
         Ok(())
@@ -87,6 +95,7 @@ impl Published {
         counter: &Counter,
         step: u64,
         release: StepRelease,
+        names: Option<&KeyNames>,
     ) -> Result<(), BrokenPromise> {
         let name = &counter.definition.name;
         let place = (name.clone(), step);
@@ -94,7 +103,12 @@ impl Published {
             return expect(&format!("step {step} of {name}, which was shown before"), &release, before);
         }
         expect("the step of a release", release.step, step)?;
-        expect("the numbers of a release", release.values.len(), counter.definition.width())?;
+        if counter.definition.finds_keys {
+            compare_found(counter, step, &release, names)?;
+            self.found += release.values.len() as u64;
+        } else {
+            expect("the numbers of a release", release.values.len(), counter.definition.width())?;
+        }
         if let Some(epoch) = self.superseded.get(&place)
             && release.epoch <= *epoch
         {
@@ -116,6 +130,31 @@ impl Published {
         self.count += 1;
         Ok(())
     }
+}
+
+/// The keys of a release that were found: each has persons, appears once, and its total is near. A value is
+/// farther than ten standard errors away with probability below 10⁻²².
+fn compare_found(
+    counter: &Counter,
+    step: u64,
+    release: &StepRelease,
+    names: Option<&KeyNames>,
+) -> Result<(), BrokenPromise> {
+    let name = &counter.definition.name;
+    let mut seen = BTreeSet::new();
+    for (place, value) in release.values.iter().enumerate() {
+        let key = names.and_then(|names| names.get(place)).ok_or("a release has a value without a key")?;
+        let lane = (0..=counter.definition.keys).find(|lane| CounterDefinition::key(*lane) == key);
+        let lane = lane.ok_or_else(|| format!("{name} found a key that nobody named"))?;
+        let total = counter.total(step, lane) as f64;
+        if !seen.insert(lane) || counter.persons(step, lane) == 0 {
+            return Err(format!("step {step} of {name} has a key twice, or without persons"));
+        }
+        if (value - total).abs() > 10.0 * release.standard_error {
+            return Err(format!("step {step} of {name} has {value} where {total} counted"));
+        }
+    }
+    Ok(())
 }
 
 fn status(counter: &Counter) -> Status {

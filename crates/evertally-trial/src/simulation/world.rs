@@ -148,7 +148,7 @@ impl World {
             ledger.submit(&published, &arrivals, now).map_err(|error| format!("{counter}: {error}"))?;
         // Ties in time are broken by hashes, which only the ledger knows.
         let mut ordered: Vec<_> = arrivals.iter().zip(events).collect();
-        ordered.sort_by_key(|(prepared, _)| prepared.order(now));
+        ordered.sort_by(|(one, _), (other, _)| one.order(now).cmp(&other.order(now)));
         let fates: Vec<Fate> = ordered.iter().map(|(_, event)| model.take(event, now)).collect();
         let expected = receipt_of(&fates);
         self.note(&[
@@ -161,6 +161,11 @@ impl World {
             receipt.ended,
         ]);
         expect(&format!("the receipt of {counter}"), receipt, expected)
+    }
+
+    /// The number of published values of keys that were found.
+    pub fn found(&self) -> u64 {
+        self.published.found()
     }
 
     /// Closes the steps that are due by the clock.

@@ -191,6 +191,23 @@ impl SparseCounter {
         Ok(Self { max_keys: MAX_KEYS, ..Self::with_key(plan, key)? })
     }
 
+    /// A counter after so many steps with these totals, each of another key. Its noise is that of any
+    /// counter of the plan, because noise does not depend on when a lane starts.
+    pub(crate) fn starting_at<'a>(
+        plan: &Plan,
+        key: &NoiseKey,
+        step: u64,
+        totals: impl IntoIterator<Item = (&'a str, i128)>,
+    ) -> Result<Self> {
+        let mut counter = Self { closed: step, ..Self::without_limit(plan, key)? };
+        let mut tagger = counter.tagger();
+        for (name, units) in totals {
+            let record = counter.store.insert(tagger.tag(name.as_bytes()));
+            counter.store.get_mut(record).set_total(units, step);
+        }
+        Ok(counter)
+    }
+
     /// The tag of the noise key, which saved states hold.
     pub(crate) fn key_tag(&self) -> [u8; 8] {
         self.key_tag

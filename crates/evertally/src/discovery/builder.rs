@@ -46,6 +46,7 @@ const VERSION: u8 = 1;
 #[must_use]
 pub struct DiscoveryBuilder {
     spec: PlanSpec,
+    persons_mechanism: Option<Mechanism>,
     key_delta: Option<f64>,
     share: f64,
     floor: u64,
@@ -54,7 +55,7 @@ pub struct DiscoveryBuilder {
 /// The spec of the totals. Its budget is that of everything that is released.
 impl From<PlanSpec> for DiscoveryBuilder {
     fn from(spec: PlanSpec) -> Self {
-        Self { spec, key_delta: None, share: DEFAULT_SHARE, floor: DEFAULT_FLOOR }
+        Self { spec, persons_mechanism: None, key_delta: None, share: DEFAULT_SHARE, floor: DEFAULT_FLOOR }
     }
 }
 
@@ -93,6 +94,12 @@ impl DiscoveryBuilder {
     /// The mechanism of the totals. By default, the most accurate one that fits.
     pub fn mechanism(mut self, mechanism: Mechanism) -> Self {
         self.spec.mechanism = Some(mechanism);
+        self
+    }
+
+    /// The mechanism of the counts of persons. By default, the most accurate one that fits.
+    pub fn persons_mechanism(mut self, mechanism: Mechanism) -> Self {
+        self.persons_mechanism = Some(mechanism);
         self
     }
 
@@ -224,7 +231,7 @@ impl DiscoveryBuilder {
             let totals = totals.build()?;
             let persons = PlanSpec {
                 budget: part(self.share)?.into(),
-                mechanism: None,
+                mechanism: self.persons_mechanism,
                 participation: Participation::single(),
                 contribution: Contribution::range(0.0, above_root(keys_per_person))?,
                 keys_per_step: keys_per_person,

@@ -234,12 +234,7 @@ impl DiscoveringCounter {
 
     /// The bytes of a key that wakes up, until the end.
     pub(super) fn bytes_awake(&self, key: &str) -> u64 {
-        let lanes =
-            [self.discovery.persons(), self.discovery.totals()].map(|plan| plan.cost().bytes_per_coordinate);
-        // Lists have room for up to twice their content while they grow, and an input of the open step
-        // takes 16 bytes. A release lists the name, the error and the tag of each key.
-        let listed = 2 * (size_of::<Awake>() + size_of::<Shown>() + size_of::<FoundKey<'_>>()) + 64;
-        lanes[0] + lanes[1] + (key.len() + listed) as u64
+        bytes_of_awake(&self.discovery, key.len())
     }
 
     /// Closes the open step. Returns the keys that have appeared so far, in the order in which they
@@ -296,6 +291,20 @@ impl DiscoveringCounter {
 /// Whether a name can be that of a key.
 pub(super) fn may_name(key: &str) -> bool {
     !key.is_empty() && key.len() <= MAX_KEY_BYTES
+}
+
+/// The bytes of a candidate.
+pub(super) fn bytes_of_candidate() -> u64 {
+    Candidates::bytes_per_candidate()
+}
+
+/// The bytes of a key at or above the floor, besides those of its candidate.
+pub(super) fn bytes_of_awake(discovery: &Discovery, name_bytes: usize) -> u64 {
+    let lanes = [discovery.persons(), discovery.totals()].map(|plan| plan.cost().bytes_per_coordinate);
+    // Lists have room for up to twice their content while they grow, and an input of the open step
+    // takes 16 bytes. A release lists the name, the error and the tag of each key.
+    let listed = 2 * (size_of::<Awake>() + size_of::<Shown>() + size_of::<FoundKey<'_>>()) + 64;
+    lanes[0] + lanes[1] + (name_bytes + listed) as u64
 }
 
 impl std::fmt::Debug for DiscoveringCounter {

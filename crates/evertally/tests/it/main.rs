@@ -18,6 +18,7 @@ mod exact;
 mod examples;
 mod extremes;
 mod factorizations;
+mod fresh_noise_of_keys;
 mod gamma;
 mod gamma_properties;
 mod graded;

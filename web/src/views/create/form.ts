@@ -39,9 +39,11 @@ export function createForm(populations: readonly (readonly [string, string])[], 
   steps.element.insertBefore(life, steps.element.lastElementChild);
   const epsilon = field("epsilon", "ε", numberInput("1"), "Smaller protects more and adds more noise.");
   const delta = field("delta", "δ", numberInput("1e-6"), "0 for pure privacy.");
-  const counted = field("counted", "What is added up", select([["events", "Events: each counts one"], ["values", "Values that events carry"]]));
+  const counted = field("counted", "What is added up", select([["events", "Events: each counts one"], ["values", "Values that events carry"], ["persons", "Different persons: each counts once"]]));
   const clamp = field("clamp", "Range of a value", textInput("0, 10"), "Values outside are cut to it. Choose it without looking at the data.");
   const keys = field("keys", "Keys", h("textarea", { attrs: { rows: 2, placeholder: "north, south, west", spellcheck: "false" } }), "One count for each, separated by commas or lines. “other” is added. Leave empty for one count.");
+  const keySource = field("key_source", "Keys are", select([["declared", "Declared here"], ["found", "Found: a key appears once enough persons have it"]]), "Keys that are found need steps, persons, and a population with δ set aside for them.");
+  const maxKeys = field("max_keys", "Keys a person may count in", numberInput("1", { inputmode: "numeric" }));
   const protect = field("protect", "Who is protected", select([["event", "One event"], ["person", "One person, in all their events"]]));
   const maxSteps = field("max_steps", "Steps a person may count in", numberInput("1", { inputmode: "numeric" }));
   const minGap = field("min_gap", "Steps between them, at least", numberInput("", { inputmode: "numeric" }), "Optional.");
@@ -55,7 +57,7 @@ export function createForm(populations: readonly (readonly [string, string])[], 
   const grid = field("grid", "Grid", numberInput("", { placeholder: "automatic" }), "Values are rounded to multiples of it.");
   const remember = field("remember_ids", "Remember event ids for", numberInput("", { placeholder: "automatic", inputmode: "numeric" }), "Steps.");
 
-  const fields: Field[] = [name, description, population, every, everyOther, steps, epsilon, delta, counted, clamp, keys, protect, maxSteps, minGap, workload, amount, mechanism, objective, neighbours, start, grace, grid, remember];
+  const fields: Field[] = [name, description, population, every, everyOther, steps, epsilon, delta, counted, clamp, keySource, keys, maxKeys, protect, maxSteps, minGap, workload, amount, mechanism, objective, neighbours, start, grace, grid, remember];
   const row = (...parts: Field[]) => h("div", { class: "row-fields" }, ...parts.map((part) => part.element));
   const group = (legend: string, ...parts: HTMLElement[]) => h("fieldset", {}, h("legend", {}, legend), ...parts);
 
@@ -63,7 +65,7 @@ export function createForm(populations: readonly (readonly [string, string])[], 
     group("The counter", name.element, description.element),
     group("Privacy", population.element, row(epsilon, delta), protect.element, row(maxSteps, minGap)),
     group("Time", every.element, everyOther.element, steps.element),
-    group("Contents", counted.element, clamp.element, keys.element),
+    group("Contents", counted.element, clamp.element, keySource.element, keys.element, maxKeys.element),
     h("details", { class: "more" }, h("summary", {}, "More settings"),
       h("div", { class: "stack" }, workload.element, amount.element, mechanism.element, row(objective, neighbours), row(start, grace), row(grid, remember))));
 
@@ -76,7 +78,13 @@ export function createForm(populations: readonly (readonly [string, string])[], 
     everyOther.element.hidden = every.control.value !== "other";
     clamp.element.hidden = counted.control.value !== "values";
     grid.element.hidden = counted.control.value !== "values";
-    maxSteps.element.parentElement!.hidden = protect.control.value !== "person";
+    const persons = counted.control.value === "persons";
+    keySource.element.hidden = persons;
+    if (persons) keySource.control.value = "declared";
+    keys.element.hidden = keySource.control.value === "found";
+    maxKeys.element.hidden = !persons || keys.control.value.trim() === "";
+    protect.element.hidden = persons;
+    maxSteps.element.parentElement!.hidden = persons || protect.control.value !== "person";
     start.element.hidden = every.control.value === "";
     grace.element.hidden = every.control.value === "";
     amount.element.hidden = workload.control.value === "prefix-sum";

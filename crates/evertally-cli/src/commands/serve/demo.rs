@@ -168,6 +168,7 @@ fn population(name: &str, unit: &str, epsilon: f64) -> evertally_ledger::Result<
         neighbours: Neighbours::AddRemove,
         total: Budget::new(epsilon, 1e-6)?,
         pure_part: 0.0,
+        key_delta: 0.0,
     })
 }
 
@@ -218,7 +219,7 @@ impl Town {
             for (key, rate) in rates(stream, now) {
                 for _ in 0..self.draws.count(rate * seconds) {
                     let arrival = self.event(stream.kind, &counter, key)?;
-                    arrivals.push(arrival);
+                    arrivals.push(arrival.clone());
                     // One event in a hundred is sent twice, like a retry of a client.
                     if self.draws.unit() < 0.01 {
                         arrivals.push(arrival);

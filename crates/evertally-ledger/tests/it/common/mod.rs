@@ -65,6 +65,7 @@ pub(crate) fn population(name: &str, unit: &str, total: Budget) -> NewPopulation
         neighbours: Neighbours::AddRemove,
         total,
         pure_part: 0.0,
+        key_delta: 0.0,
     }
 }
 

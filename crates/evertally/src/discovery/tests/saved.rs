@@ -145,7 +145,7 @@ fn a_state_that_contradicts_itself_is_refused() {
         ("bytes left over", &|c| c.push(0)),
     ];
     for (what, change) in bad {
-        let error = resealed(change).err().expect(what);
+        let error = resealed(change).map(drop).expect_err(what);
         assert_eq!(error.class(), ErrorClass::BadState, "{what}");
     }
 }
