@@ -229,8 +229,8 @@ fn streams_and_runs_of_a_state_release_what_one_run_does() {
 fn quantiles_that_make_no_sense_are_refused_before_anything_is_read() {
     let place = Place::new();
     for (options, parts) in [
-        ("--quantiles 0.5", &["--quantiles", "--histogram"][..]),
-        ("--cumulative", &["--cumulative", "--histogram"]),
+        ("--quantiles 0.5", &["--histogram"][..]),
+        ("--cumulative", &["--histogram"]),
         ("--histogram amount --quantiles 0.5", &["--bins"]),
         (
             &format!("{HISTOGRAM} --ranges 2"),
