@@ -45,9 +45,14 @@ fn assert_means(csv: &str, expected: &[(f64, f64)]) {
         assert!((sums[row].unwrap() - sum).abs() <= 6.0 * at("sum_standard_error"), "row {row}: {csv}");
         let (lower, upper) = (at("mean_lower"), at("mean_upper"));
         assert!(0.0 <= lower && lower < upper && upper <= 100.0, "row {row}: {csv}");
+        // Noise alone can tell a count of zero from zero, in one row of forty.
+        let is_told_from_zero = at("count_lower") > 0.0;
         match all("mean")[row] {
-            Some(mean) => assert!(lower <= mean && mean <= upper && *count > 0.0, "row {row}: {csv}"),
-            None => assert_eq!((lower, upper), (0.0, 100.0), "row {row}: {csv}"),
+            Some(mean) => assert!(is_told_from_zero && lower <= mean && mean <= upper, "row {row}: {csv}"),
+            None => {
+                assert!(!is_told_from_zero, "row {row}: {csv}");
+                assert_eq!((lower, upper), (0.0, 100.0), "row {row}: {csv}");
+            }
         }
     }
 }
