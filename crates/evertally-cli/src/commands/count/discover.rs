@@ -5,7 +5,9 @@
 //! are made before the first step is released, and from public choices. A run that does not fit in memory
 //! is refused before anything is released, with a reason that names the limit only.
 //!
-//! The input is read whole before the first step, because persons are decided by time.
+//! The input is read whole before the first step, because persons are decided by time. A group with fewer
+//! persons than the floor at the end has fewer at every step, so it can never appear. It is left out before
+//! the counter, the record of the noise key and the check of memory see it, which changes no release.
 
 use super::events::check_name_columns;
 use super::options::CountArgs;
@@ -102,7 +104,8 @@ pub(super) fn run(task: &Task<'_>, key: Key, format: OutputFormat, inputs: &Inpu
     }
     let mut reader = inputs.open(args.inputs.layout(), &task.columns(), false)?;
     check_name_columns(task, reader.as_ref())?;
-    let steps = feed::gather_open(task, buckets.clone(), task.memory_limit() / 2, reader.as_mut())?;
+    let floor = finding.discovery.floor();
+    let steps = feed::gather_open(task, buckets.clone(), floor, task.memory_limit() / 2, reader.as_mut())?;
     finish::check_memory()?;
     let (key, mut watch) = key.watched(&finding.discovery.persons().noise_name())?;
     let mut counter = finding.start(key, &steps)?;
