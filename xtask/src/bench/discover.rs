@@ -67,7 +67,7 @@ fn report(figures: &Value, machine: &Machine) -> String {
          | of these, shown | {found} |\n\
          | groups shown | {shown} |\n\
          | groups of one person that were shown | {alone} |\n\
-         | typical error of a total | ± {rmse:.1} |\n\n{once}{line}",
+         | typical error of a total | ± {rmse:.1} |\n\n{beside}{line}",
         events = of("events"),
         groups = of("groups"),
         steps = of("steps"),
@@ -82,7 +82,7 @@ fn report(figures: &Value, machine: &Machine) -> String {
         shown = judged("shown"),
         alone = judged("shown_of_one_person"),
         rmse = of("rmse"),
-        once = once(&figures["once"]),
+        beside = once(&figures["once"]),
         line = machine.line(""),
     )
 }
