@@ -19,8 +19,7 @@ use axum::response::Response;
 const MAX_NAME_CHARS: usize = 100;
 
 /// The field of a new counter that must change, by what the refusal says.
-const FIELDS: [(&str, &str); 6] = [
-    ("the threshold", "discover"),
+const FIELDS: [(&str, &str); 5] = [
     ("conflict", "name"),
     ("not-found", "population"),
     ("unit", "population"),

@@ -46,14 +46,14 @@ fn logs_metrics_and_refusals_repeat_nothing() {
     let served = json!({"name": "served", "population": "people", "epsilon": 900, "delta": 1e-6, "steps": 9, "max_steps": 1});
     server.post("/v1/counters", &served).expect(201);
     let finding = json!({"name": "finding", "population": "people", "epsilon": 2, "delta": 0.02, "steps": 9,
-        "max_steps": 1, "discover": {}});
+        "max_steps": 1, "discover": {"floor": 4}});
     server.post("/v1/counters", &finding).expect(201);
     let hidden: Vec<_> = (0..4711)
         .map(|i| json!({"id": format!("canary-{i}"), "key": format!("canary-{}", i / 3), "person": format!("kanarienvogel-{i}")}))
         .collect();
     server.post("/v1/counters/finding/events", &json!(hidden)).expect(200);
     let closed = server.post("/v1/counters/finding/advance", &json!({})).expect(200).json();
-    assert_eq!(closed["releases"], json!([]), "three persons are too few");
+    assert_eq!(closed["releases"], json!([]), "a key of three persons is below the floor");
     let path = "/v1/counters/canary-counter/events";
     let batch: Vec<_> = (0..4711)
         .map(|i| json!({"id": format!("canary-{i}"), "key": "canary-key", "value": 0.123_456_789}))
