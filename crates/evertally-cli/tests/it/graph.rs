@@ -125,7 +125,7 @@ fn the_budget_is_shared() {
         column(&csv, "standard_error").iter().take(3).map(|error| error.parse().unwrap()).collect()
     };
     let ratio = |one: f64, other: f64, expected: f64| {
-        assert!((one / other / expected - 1.0).abs() < 1e-3, "{one}, {other}")
+        assert!((one / other / expected - 1.0).abs() < 1e-3, "{one}, {other}");
     };
     let alone = errors("--count edges")[0];
     let two = errors("--count edges,triangles --max-degree 5");

@@ -38,11 +38,10 @@ fn matrix(ranges: &Ranges) -> Vec<Vec<f64>> {
 fn solve(mut system: Vec<Vec<f64>>, mut right: Vec<f64>) -> Vec<f64> {
     let n = right.len();
     for pivot in 0..n {
+        let pivot_row = system[pivot].clone();
         for row in pivot + 1..n {
-            let factor = system[row][pivot] / system[pivot][pivot];
-            for column in pivot..n {
-                system[row][column] -= factor * system[pivot][column];
-            }
+            let factor = system[row][pivot] / pivot_row[pivot];
+            system[row].iter_mut().zip(&pivot_row).for_each(|(entry, above)| *entry -= factor * above);
             right[row] -= factor * right[pivot];
         }
     }
