@@ -26,7 +26,7 @@ const PACKAGES: [&str; 5] = [
 ];
 
 /// The pages whose console blocks are run.
-const TUTORIALS: [&str; 16] = [
+const TUTORIALS: [&str; 17] = [
     "README.md",
     "docs/index.md",
     "docs/first-count.md",

@@ -96,13 +96,13 @@ pub(crate) struct GraphArgs {
     pub(super) to: Option<String>,
     /// The time zone of times without an offset, and of days and longer steps, such as Europe/Zurich
     /// [default: UTC]
-    #[arg(long, value_name = "ZONE", help_heading = "Steps")]
+    #[arg(long, value_name = "NAME", help_heading = "Steps")]
     pub(super) timezone: Option<String>,
     /// The format of times in the input, such as "%d/%m/%Y %H:%M"
     #[arg(long, value_name = "FORMAT", help_heading = "Steps")]
     pub(super) time_format: Option<String>,
     /// The day on which weeks start, to check --from
-    #[arg(long, value_name = "DAY", help_heading = "Steps")]
+    #[arg(long, value_name = "DAY", ignore_case = true, help_heading = "Steps")]
     pub(super) week_starts: Option<DayOfWeek>,
 
     #[command(flatten)]
