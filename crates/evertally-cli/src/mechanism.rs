@@ -44,8 +44,8 @@ impl Prepared {
         Ok(Self { plan: plan(spec)?, post_processing, mean: None, is_nested: false, intervals })
     }
 
-    /// A plan that was made before. If its keys are nested, so that each includes those after it, rows are the
-    /// differences between neighbours.
+    /// A plan that was made before. If its keys are nested, so that each includes those after it, rows are
+    /// the differences between neighbours.
     pub(crate) fn of_plan(plan: Plan, is_nested: bool) -> Self {
         let (post_processing, intervals) = (PostProcess::default(), Intervals::default());
         Self { plan, post_processing, mean: None, is_nested, intervals }

@@ -70,8 +70,8 @@ pub(crate) struct GraphArgs {
     pub(super) max_degree: Option<u32>,
     /// The parts of the budget, such as edges=1,triangles=3 [default: equal parts]
     ///
-    /// Four times the part is half the error. Equal parts cost each statistic the root of their number, whatever
-    /// else is released.
+    /// Four times the part is half the error. Equal parts cost each statistic the root of their number,
+    /// whatever else is released.
     #[arg(long, value_name = "WHAT=PART", help_heading = "What is released")]
     pub(super) share: Option<String>,
     /// What to do with an edge outside the declared range
