@@ -7,13 +7,13 @@
 //! change again.
 //!
 //! [`Gather`] takes events in any order and closes every step at the end, or some of the steps with a
-//! [`Memory`] of the persons and ids before. [`OpenGather`] does the same for keys that nobody
-//! declared. [`Follow`] holds one open
-//! bucket and closes it as soon as an event has moved past it. [`Clocked`] holds the buckets that a
-//! clock has not closed yet. [`Present`] turns the events of persons who come and go into changes of one up
-//! and one down. [`Newcomers`] decides on the events of persons one by one. [`EdgeList`] and [`GraphTotals`]
-//! turn the edges of a graph into statistics. [`Rows`] serves input in which each row is already a step. The
-//! ledger and Spark hold events themselves, and use [`Admission`] with stores of their own.
+//! [`Memory`] of the persons and ids before. [`OpenGather`] does the same for keys that nobody declared.
+//! [`Follow`] holds one open bucket and closes it as soon as an event has moved past it. [`Clocked`] holds
+//! the buckets that a clock has not closed yet. [`Present`] turns the events of persons who come and go
+//! into changes of one up and one down. [`Newcomers`] decides on the events of persons one by one.
+//! [`EdgeList`] and [`GraphTotals`] turn the edges of a graph into statistics. [`Rows`] serves input in
+//! which each row is already a step. The ledger and Spark hold events themselves, and use [`Admission`]
+//! with stores of their own.
 //!
 //! Everything here is a pure state machine: no input or output, and no clock except
 //! [`time::now_micros`]. Time moves only when a caller says so.

@@ -1,7 +1,7 @@
 //! What is counted of a graph, as a part of the noise's name.
 //!
-//! **Guarantee.** Two definitions under which the same rows could count differently have different encodings, as
-//! for [`Definition`]. `docs/noise-name.md` has the table.
+//! **Guarantee.** Two definitions under which the same rows could count differently have different
+//! encodings, as for [`Definition`]. `docs/noise-name.md` has the table.
 
 use super::statistic::Statistic;
 use crate::definition::Definition;

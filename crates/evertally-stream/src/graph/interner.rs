@@ -1,7 +1,7 @@
 //! Names as numbers, in little memory.
 //!
-//! **Definition.** The n-th new name has the number n. **Cost.** The bytes of each name once, and 12 to 16 bytes
-//! more for each name.
+//! **Definition.** The n-th new name has the number n. **Cost.** The bytes of each name once, and 12 to 16
+//! bytes more for each name.
 
 use std::hash::{BuildHasher, RandomState};
 

@@ -1,7 +1,7 @@
 //! One edge at a time to amounts.
 //!
-//! **Definition.** The *rank* of an edge at one of its nodes is one more than the number of earlier edges there.
-//! With the bound D,
+//! **Definition.** The *rank* of an edge at one of its nodes is one more than the number of earlier edges
+//! there. With the bound D,
 //!
 //! - the number of edges grows by one;
 //! - the number of nodes with at least k edges grows by one at each node where the rank is k ≤ D;
@@ -61,7 +61,8 @@ impl Projection {
         Ok(Self { max_degree, degrees: vec![0; nodes], kept, counts })
     }
 
-    /// Adds what the next edge counts to the amounts of its step. The edge is new, and has two different ends.
+    /// Adds what the next edge counts to the amounts of its step. The edge is new, and has two different
+    /// ends.
     pub fn insert(&mut self, ends: [u32; 2], amounts: &mut [u64]) {
         // One more than the bound stands for any larger rank.
         let ranks = ends.map(|end| self.degrees[end as usize] + 1);

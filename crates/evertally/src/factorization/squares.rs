@@ -1,12 +1,12 @@
 //! The sensitivity to changes of bounded squares.
 //!
-//! **Definition.** A person changes the input by integers in any steps. In each key the changes upwards add up
-//! to p, those downwards to q, and Σ (p² + q²) over all keys is at most Q ([`Participation::changes`]).
+//! **Definition.** A person changes the input by integers in any steps. In each key the changes upwards add
+//! up to p, those downwards to q, and Σ (p² + q²) over all keys is at most Q ([`Participation::changes`]).
 //!
-//! **Guarantee.** Let Δ be the largest norm of a column of R. The result is at least the sensitivity: √Q·Δ if
-//! RᵀR ≥ 0 entrywise ([`Factorization::gram_is_nonnegative`]), and otherwise √(2Q)·Δ. The proof is in the module
-//! [`protection`](crate::privacy). The first bound is attained by Q keys that each change once, in the step of
-//! the longest column.
+//! **Guarantee.** Let Δ be the largest norm of a column of R. The result is at least the sensitivity: √Q·Δ
+//! if RᵀR ≥ 0 entrywise ([`Factorization::gram_is_nonnegative`]), and otherwise √(2Q)·Δ. The proof is in
+//! the module [`protection`](crate::privacy). The first bound is attained by Q keys that each change once,
+//! in the step of the longest column.
 //!
 //! **Rounding.** Coefficients that are each off by a relative 2⁻⁴² move the change of a key by at most
 //! (p + q)·2⁻⁴²·Δ ≤ 2⁻⁴¹·√(p² + q²)·Δ, which is within the margin of 2⁻⁴⁰.

@@ -1,10 +1,10 @@
 //! Plans that are released together and keep one budget.
 //!
-//! **Definition.** Each plan has a share of the budget, of which all together are one. With the noise multiplier σ
-//! of the whole budget, a plan of share w runs with σ/√w.
+//! **Definition.** Each plan has a share of the budget, of which all together are one. With the noise
+//! multiplier σ of the whole budget, a plan of share w runs with σ/√w.
 //!
-//! **Guarantee.** Adaptive Gaussian mechanisms compose to one with μ² = Σ w/σ² = 1/σ² ([`Spend`]). What integer
-//! draws cost is added: if the plans together would exceed δ, σ is raised until they do not.
+//! **Guarantee.** Adaptive Gaussian mechanisms compose to one with μ² = Σ w/σ² = 1/σ² ([`Spend`]). What
+//! integer draws cost is added: if the plans together would exceed δ, σ is raised until they do not.
 
 use super::Plan;
 use crate::privacy::{Budget, BudgetSpec, NoiseKind, Spend, round_up};
@@ -15,8 +15,8 @@ use crate::{Error, Result};
 const RAISES: u32 = 40;
 
 impl Plan {
-    /// Makes plans that together keep a budget with δ above zero. Each spec comes with its share, in any unit;
-    /// its own budget is replaced.
+    /// Makes plans that together keep a budget with δ above zero. Each spec comes with its share, in any
+    /// unit; its own budget is replaced.
     ///
     /// ```
     /// use evertally::{Budget, BudgetSpec, Plan, PlanSpec, Spend};

@@ -26,12 +26,13 @@
 //! most zero; hence ‖Σ_l (−1)^l r_{i_l}‖² = Σ_l ‖r_{i_l}‖² + 2 Σ_l (…) ≤ m·Δ₁². Keys are orthogonal, so all
 //! together move by at most M·f·Δ₁, or M·√f·Δ₁ if RᵀR falls.
 //!
-//! **Changes of bounded squares** ([`Participation::changes`]). One person changes the input in any steps, by
-//! integers. In each key the changes upwards add up to at most p, those downwards to at most q, and Σ (p² + q²)
-//! over all keys is at most Q. The change of a key is u − w with u, w ≥ 0, so that ‖Ru‖ ≤ p·Δ₁ and ‖Rw‖ ≤ q·Δ₁
-//! by the triangle inequality. If RᵀR ≥ 0 entrywise, then ⟨Ru, Rw⟩ ≥ 0 and ‖R(u − w)‖² ≤ (p² + q²)·Δ₁².
-//! Otherwise ‖R(u − w)‖² ≤ (p + q)²·Δ₁² ≤ 2(p² + q²)·Δ₁². Keys are orthogonal, so all together move by at most
-//! √Q·Δ₁, or √(2Q)·Δ₁. A replacement moves the input by two such changes, which may point apart: twice as far.
+//! **Changes of bounded squares** ([`Participation::changes`]). One person changes the input in any steps,
+//! by integers. In each key the changes upwards add up to at most p, those downwards to at most q, and Σ
+//! (p² + q²) over all keys is at most Q. The change of a key is u − w with u, w ≥ 0, so that ‖Ru‖ ≤ p·Δ₁
+//! and ‖Rw‖ ≤ q·Δ₁ by the triangle inequality. If RᵀR ≥ 0 entrywise, then ⟨Ru, Rw⟩ ≥ 0 and ‖R(u − w)‖² ≤
+//! (p² + q²)·Δ₁². Otherwise ‖R(u − w)‖² ≤ (p + q)²·Δ₁² ≤ 2(p² + q²)·Δ₁². Keys are orthogonal, so all
+//! together move by at most √Q·Δ₁, or √(2Q)·Δ₁. A replacement moves the input by two such changes, which
+//! may point apart: twice as far.
 //!
 //! **A value that is split between keys** ([`Contribution::split_between`]) moves the input no further
 //! than a whole one. Let its parts v_j have one sign and add up to v, a value of the range. Pick key j

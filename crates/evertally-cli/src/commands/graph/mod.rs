@@ -1,12 +1,12 @@
 //! `evertally graph`: edges in, private statistics of the graph out, at every step.
 //!
-//! Data flow in one direction: [`options`] is what the user wrote, [`task`] is what it means, [`edges`] turns rows
-//! into amounts, and [`release`] turns amounts into estimates that are written and drawn. Steps of time, the
-//! filter and the outputs are those of [`count`](super::count).
+//! Data flow in one direction: [`options`] is what the user wrote, [`task`] is what it means, [`edges`]
+//! turns rows into amounts, and [`release`] turns amounts into estimates that are written and drawn. Steps
+//! of time, the filter and the outputs are those of [`count`](super::count).
 //!
-//! **Guarantee.** That of the stream component (`evertally_stream::EdgeList` and its module): one edge with all of
-//! its copies is protected. What is released, and what is said, depends on edges through noisy totals only, and on
-//! the public options.
+//! **Guarantee.** That of the stream component (`evertally_stream::EdgeList` and its module): one edge with
+//! all of its copies is protected. What is released, and what is said, depends on edges through noisy
+//! totals only, and on the public options.
 
 mod edges;
 mod options;

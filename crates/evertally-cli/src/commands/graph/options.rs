@@ -70,8 +70,8 @@ pub(crate) struct GraphArgs {
     pub(super) max_degree: Option<u32>,
     /// The parts of the budget, such as edges=1,triangles=3 [default: equal parts]
     ///
-    /// Four times the part is half the error. Equal parts cost each statistic the root of their number, whatever
-    /// else is released.
+    /// Four times the part is half the error. Equal parts cost each statistic the root of their number,
+    /// whatever else is released.
     #[arg(long, value_name = "WHAT=PART", help_heading = "What is released")]
     pub(super) share: Option<String>,
     /// What to do with an edge outside the declared range
@@ -96,13 +96,13 @@ pub(crate) struct GraphArgs {
     pub(super) to: Option<String>,
     /// The time zone of times without an offset, and of days and longer steps, such as Europe/Zurich
     /// [default: UTC]
-    #[arg(long, value_name = "ZONE", help_heading = "Steps")]
+    #[arg(long, value_name = "NAME", help_heading = "Steps")]
     pub(super) timezone: Option<String>,
     /// The format of times in the input, such as "%d/%m/%Y %H:%M"
     #[arg(long, value_name = "FORMAT", help_heading = "Steps")]
     pub(super) time_format: Option<String>,
     /// The day on which weeks start, to check --from
-    #[arg(long, value_name = "DAY", help_heading = "Steps")]
+    #[arg(long, value_name = "DAY", ignore_case = true, help_heading = "Steps")]
     pub(super) week_starts: Option<DayOfWeek>,
 
     #[command(flatten)]
