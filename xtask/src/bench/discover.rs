@@ -1,5 +1,5 @@
-//! `cargo xtask bench discover`: finds groups privately among very many, beside DuckDB's `GROUP BY`, and beside
-//! libraries that find groups once.
+//! `cargo xtask bench discover`: finds groups privately among very many, beside DuckDB's `GROUP BY`, and
+//! beside libraries that find groups once.
 
 use std::fs;
 

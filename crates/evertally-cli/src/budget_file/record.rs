@@ -121,7 +121,8 @@ pub(crate) struct Spent {
     pub(super) mu_squared: f64,
     pub(super) pure_epsilon: f64,
     pub(super) variation: f64,
-    /// The part of δ for groups that appear. Absent for runs that find none, and in budget files of version 0.2.
+    /// The part of δ for groups that appear. Absent for runs that find none, and in budget files of version
+    /// 0.2.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub(super) key_delta: f64,
     /// Absent for fresh noise, and in budget files of version 0.1.

@@ -136,8 +136,8 @@ fn hidden_groups_leave_no_trace() {
     assert!(place.run(COUNT).ok().stdout.contains("/hidden"));
 }
 
-/// A limit on memory is met before anything is released, and its message tells nothing. Groups below the floor take
-/// nothing of it, so each of these has two persons.
+/// A limit on memory is met before anything is released, and its message tells nothing. Groups below the
+/// floor take nothing of it, so each of these has two persons.
 #[test]
 fn a_limit_on_memory_leaves_no_output_and_no_trace() {
     let place = Place::new();

@@ -290,8 +290,8 @@ fn when_a_key_was_first_seen_does_not_matter() {
     }
 }
 
-/// At a large ε the distance of integer noise from Gaussian noise costs more than δ by the curve, whatever σ. zCDP
-/// needs no such charge, and a few percent more noise. A budget of ε = 300 was refused.
+/// At a large ε the distance of integer noise from Gaussian noise costs more than δ by the curve, whatever σ.
+/// zCDP needs no such charge, and a few percent more noise. A budget of ε = 300 was refused.
 #[test]
 fn large_budgets_are_fitted_by_zcdp() {
     for epsilon in [1.0, 20.0, 40.0, 60.0, 300.0, 900.0] {

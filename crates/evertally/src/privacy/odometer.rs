@@ -127,8 +127,8 @@ impl Odometer {
     }
 
     /// Reserves a part of the δ of an (ε, δ) total for keys that appear although one unit decides whether
-    /// they can ([`Discovery::key_delta`](crate::Discovery::key_delta)). The rest is for noise. Without such a
-    /// part, no discovery is admitted.
+    /// they can ([`Discovery::key_delta`](crate::Discovery::key_delta)). The rest is for noise. Without such
+    /// a part, no discovery is admitted.
     ///
     /// The split must be stated first, for the same reason as that of
     /// [`with_pure_part`](Self::with_pure_part).

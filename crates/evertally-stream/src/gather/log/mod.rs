@@ -261,8 +261,8 @@ impl Log {
         Ok(self.symbols)
     }
 
-    /// The same before the end, if all claims are in memory: they stay. Nothing is passed on otherwise, and the
-    /// answer says so.
+    /// The same before the end, if all claims are in memory: they stay. Nothing is passed on otherwise, and
+    /// the answer says so.
     ///
     /// # Errors
     /// [`Error::Spill`] if the memory was changed.

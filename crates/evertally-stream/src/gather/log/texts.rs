@@ -4,8 +4,8 @@
 //! table of numbers finds them by a keyed hash, so nobody can choose texts that fill one place of it.
 //!
 //! **Cost.** The bytes of a text, eight for its end, and five for each place of the table, which is between
-//! seven sixteenths and seven eighths full: at most 20 bytes besides the text, and half of that when the table
-//! has grown long ago. While it grows, the old one is held as well.
+//! seven sixteenths and seven eighths full: at most 20 bytes besides the text. While the table grows, the old
+//! one is held as well.
 
 use std::hash::{BuildHasher, RandomState};
 

@@ -80,7 +80,7 @@ fn a_state_of_another_discovery_or_key_or_with_a_flipped_bit_is_refused() {
     let discovery = small();
     let state = saved(&discovery);
     let refused = |discovery: &Discovery, seed, state: &[u8], reason: &str| {
-        let error = DiscoveringCounter::resume(discovery, key(seed), state).err().unwrap();
+        let error = DiscoveringCounter::resume(discovery, key(seed), state).unwrap_err();
         assert_eq!(error.class(), ErrorClass::BadState, "{error}");
         assert!(error.to_string().contains(reason), "{error}");
     };
@@ -145,7 +145,7 @@ fn a_state_that_contradicts_itself_is_refused() {
         ("bytes left over", &|c| c.push(0)),
     ];
     for (what, change) in bad {
-        let error = resealed(change).map(drop).expect_err(what);
+        let error = resealed(change).expect_err(what);
         assert_eq!(error.class(), ErrorClass::BadState, "{what}");
     }
 }
@@ -158,6 +158,6 @@ fn a_state_that_does_not_fit_the_memory_limit_is_refused() {
     (0..10_000).for_each(|number| counter.add(&format!("once {number}"), 1.0, 1).unwrap());
     let state = counter.save();
     assert!(DiscoveringCounter::resume(&more, key(7), &state).is_ok());
-    let error = DiscoveringCounter::resume(&less, key(7), &state).err().unwrap();
+    let error = DiscoveringCounter::resume(&less, key(7), &state).unwrap_err();
     assert!(error.to_string().contains("the memory limit of 300000 bytes has no room"), "{error}");
 }
