@@ -240,7 +240,7 @@ impl DiscoveringCounter {
                 let found = found.iter().map(|row| FoundKey {
                     key: row.key.to_owned(),
                     since: row.since,
-                    release: Release(row.release.clone()),
+                    release: Release(row.release),
                 });
                 let found = found.collect();
                 state.open.iter_mut().for_each(|open| open.added.clear());
