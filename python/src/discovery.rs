@@ -185,8 +185,8 @@ impl Discovery {
         Ok(PyArray1::from_vec(py, all.or_raise()?))
     }
 
-    /// What the noise of both counts costs one person. `key_delta` is not in it.
-    fn spend(&self) -> Spend {
+    /// What everything costs one person: the noise of both counts, and `key_delta`.
+    pub(crate) fn spend(&self) -> Spend {
         Spend { inner: self.inner.spend(), bounds_persons: true }
     }
 

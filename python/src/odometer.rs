@@ -6,6 +6,7 @@ use pyo3::prelude::*;
 use crate::arrays::kind;
 use crate::batch_plan::BatchPlan;
 use crate::choices::read_budget;
+use crate::discovery::Discovery;
 use crate::errors::{OrRaise, bad};
 use crate::plan::Plan;
 use crate::process_lock::ProcessLock;
@@ -15,7 +16,8 @@ use crate::spend::Spend;
 /// it.
 ///
 /// Later mechanisms, and questions to the odometer, may depend on earlier releases: the total still
-/// holds.
+/// holds. `pure_part` of ε is set aside for mechanisms without δ, and `key_part` of δ for keys that are
+/// found (`Discovery.key_delta`).
 ///
 /// >>> import evertally
 /// >>> odometer = evertally.Odometer("visitors", epsilon=2.0, delta=1e-6)
@@ -39,7 +41,7 @@ pub(crate) struct Odometer {
 #[pymethods]
 impl Odometer {
     #[new]
-    #[pyo3(signature = (population, epsilon=None, delta=None, *, rho=None, calibration=None, unit="event", neighbours="add-remove", pure_part=0.0))]
+    #[pyo3(signature = (population, epsilon=None, delta=None, *, rho=None, calibration=None, unit="event", neighbours="add-remove", pure_part=0.0, key_part=0.0))]
     #[expect(clippy::too_many_arguments, reason = "they are keywords in Python")]
     fn new(
         population: String,
@@ -50,6 +52,7 @@ impl Odometer {
         unit: &str,
         neighbours: &str,
         pure_part: f64,
+        key_part: f64,
     ) -> PyResult<Self> {
         let total = read_budget(epsilon, delta, rho, None, calibration)?.budget().or_raise()?;
         let neighbours: Neighbours = neighbours.parse().or_raise()?;
@@ -58,10 +61,13 @@ impl Odometer {
         if pure_part != 0.0 {
             odometer = odometer.with_pure_part(pure_part).or_raise()?;
         }
+        if key_part != 0.0 {
+            odometer = odometer.with_key_part(key_part).or_raise()?;
+        }
         Ok(Self { account: ProcessLock::new(odometer), unit })
     }
 
-    /// Records a mechanism that is about to run: a Plan, a BatchPlan, or a Spend. A plan protects
+    /// Records a mechanism that is about to run: a Plan, a Discovery, a BatchPlan, or a Spend. A plan protects
     /// its `unit`, or the one that is named here. A plan for totals that bounds persons (`max_steps`)
     /// never protects an event at its cost: without one event of a person, another one may count. A
     /// mechanism that exceeds the total is refused, and nothing changes.
@@ -134,10 +140,13 @@ impl Odometer {
         } else if let Ok(plan) = mechanism.cast::<BatchPlan>() {
             let plan = plan.get();
             (plan.spend(), Some(plan.0.unit()))
+        } else if let Ok(discovery) = mechanism.cast::<Discovery>() {
+            let discovery = discovery.get();
+            (discovery.spend(), Some(Unit::person(discovery.inner.totals().neighbours())))
         } else if let Ok(spend) = mechanism.cast::<Spend>() {
             (*spend.get(), None)
         } else {
-            return Err(bad("mechanism", "a Plan, a BatchPlan or a Spend", kind(mechanism)));
+            return Err(bad("mechanism", "a Plan, a Discovery, a BatchPlan or a Spend", kind(mechanism)));
         };
         let unit = match (named, own) {
             (None, own) => own.unwrap_or_else(|| self.unit.clone()),

@@ -48,18 +48,21 @@ attributes!(Spend, self => {
     pure_epsilon: f64 = self.inner.pure_epsilon();
     /// The total variation between the noise in use and Gaussian noise.
     variation: f64 = self.inner.variation();
+    /// The part of δ for keys that are found.
+    key_delta: f64 = self.inner.key_delta();
     /// ρ of all parts together, as zCDP.
     rho: f64 = self.inner.rho();
 });
 
 #[pymethods]
 impl Spend {
-    /// A spend from its parts: μ² = 1/σ² for Gaussian noise, ε for pure noise, and the total
-    /// variation between the noise in use and Gaussian noise.
+    /// A spend from its parts: μ² = 1/σ² for Gaussian noise, ε for pure noise, the total
+    /// variation between the noise in use and Gaussian noise, and the part of δ for keys that are found.
     #[new]
-    #[pyo3(signature = (mu_squared=0.0, pure_epsilon=0.0, variation=0.0))]
-    fn new(mu_squared: f64, pure_epsilon: f64, variation: f64) -> PyResult<Self> {
-        evertally::Spend::new(mu_squared, pure_epsilon, variation).or_raise().map(Self::from)
+    #[pyo3(signature = (mu_squared=0.0, pure_epsilon=0.0, variation=0.0, key_delta=0.0))]
+    fn new(mu_squared: f64, pure_epsilon: f64, variation: f64, key_delta: f64) -> PyResult<Self> {
+        let spend = evertally::Spend::new(mu_squared, pure_epsilon, variation);
+        spend.and_then(|spend| spend.with_key_delta(key_delta)).or_raise().map(Self::from)
     }
 
     /// The smallest ε that is known to hold at δ, rounded up. Infinite if none is known.

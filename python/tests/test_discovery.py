@@ -24,10 +24,24 @@ def test_a_discovery_says_what_it_promises() -> None:
     assert (discovery.key_delta, discovery.share, discovery.floor) == (2e-6, 0.25, 4)
     assert (discovery.max_steps, discovery.min_gap, discovery.keys_per_person, discovery.unit) == (3, 2, 3, "person")
     assert discovery.persons.grid == 1.0 and discovery.totals.unit == "person"
-    assert discovery.spend().delta(2.0) <= 1e-5 - 2e-6
+    assert discovery.spend().key_delta == 2e-6 and 2e-6 < discovery.spend().delta(2.0) <= 1e-5
     assert discovery.thresholds().tolist() == [discovery.threshold(step) for step in range(30)]
     assert discovery.quantile > 4 and discovery.threshold(0) > 4 + discovery.quantile * discovery.persons.standard_error(0)
     assert evertally.discover(30, **BUDGET, keys_per_step=4).contribution[1] >= 2.0
+
+
+def test_an_odometer_adds_up_the_part_of_delta_for_keys() -> None:
+    discovery = evertally.discover(30, epsilon=1.0, delta=4e-6)
+    visitors: dict[str, Any] = {"epsilon": 3.0, "delta": 1e-5, "unit": "person"}
+    with pytest.raises(evertally.BudgetSpent):
+        evertally.Odometer("visitors", **visitors).spend("pages", discovery)
+    odometer = evertally.Odometer("visitors", **visitors, key_part=2e-6)
+    odometer.spend("pages", discovery)
+    assert not odometer.can_afford(discovery), "the part for keys is used up"
+    with pytest.raises(evertally.BadParameter, match="unit"):
+        evertally.Odometer("visits", 3.0, 1e-5, key_part=2e-6).spend("pages", discovery, unit="event")
+    spend = discovery.spend() + evertally.Spend(key_delta=1e-6)
+    assert spend.key_delta == pytest.approx(3e-6)
 
 
 def test_discoveries_compare_and_are_pickled_by_their_choices() -> None:
