@@ -4,14 +4,18 @@
     discover.py make DIRECTORY GROUPS             makes the file
     discover.py peer FILE                         counts once, and prints the seconds of the query
     discover.py judge FILE TABLE THRESHOLD        compares a table with the true counts, and prints JSON
+    discover.py opendp FILE                       finds groups once with OpenDP, and prints JSON
+    discover.py pipelinedp FILE                   finds groups once with PipelineDP, and prints JSON
 
 Most groups are seen once. The others have persons in numbers from two upwards, spread over all steps. Every event is of
 another person. The CPU time of evertally is that of the whole process. That of DuckDB is measured around its query,
-which counts the persons of every group and step, hides none and adds no noise.
+which counts the persons of every group and step, hides none and adds no noise. The libraries that find groups once take a
+smaller file of the same kind, because they take Python's objects: their CPU time begins when these are in memory.
 """
 
 import csv
 import json
+import math
 import os
 import resource
 import subprocess
@@ -22,13 +26,16 @@ STEPS = 30
 FIRST = 1767571200  # 2026-01-05
 DAY = 86400
 MOST_PERSONS = 400
+EPSILON = 1.0
+DELTA = 1e-6
+GROUPS_OF_ONE_SHOT = 100_000
 
 
-def make(directory: str, groups: int) -> None:
+def make(directory: str, groups: int, path: str | None = None) -> None:
     """Writes the events as Parquet. One group in two hundred has between 2 and MOST_PERSONS persons."""
     import duckdb
 
-    path = os.path.join(directory, "events.parquet")
+    path = path or os.path.join(directory, "events.parquet")
     events = f"""
         WITH pages AS (
             SELECT i AS page, CASE WHEN i % 200 = 0 THEN 2 + (hash(i) % {MOST_PERSONS - 1})::BIGINT * (i % 7) // 6 ELSE 1 END AS persons
@@ -50,6 +57,83 @@ def peer(path: str) -> None:
     query = f"SELECT count(*), sum(persons) FROM (SELECT count(DISTINCT person) AS persons FROM '{path}' GROUP BY page, date_trunc('day', time))"
     rows, persons = database.execute(query).fetchone()
     print(json.dumps({"seconds": time.process_time() - start, "rows": rows, "events": persons}))
+
+
+def events_of(path: str) -> list[tuple[str, int]]:
+    """The groups and persons of all events, as the peers take them."""
+    import duckdb
+
+    return duckdb.connect().execute(f"SELECT page, person FROM '{path}'").fetchall()
+
+
+def opendp(path: str) -> None:
+    """Counts the persons of every group once with OpenDP, and keeps counts above a threshold. A person has one event."""
+    import opendp.prelude as dp
+
+    dp.enable_features("contrib")
+    pages = [page for page, _ in events_of(path)]
+    start = time.process_time()
+    counts = (dp.vector_domain(dp.atom_domain(T=str)), dp.symmetric_distance()) >> dp.t.then_count_by(TV=int)
+    scale = 1.0 / EPSILON
+    at = lambda threshold: counts >> dp.m.then_laplace_threshold(scale=scale, threshold=threshold)
+    fits = lambda threshold: at(threshold).map(1)[0] <= EPSILON and at(threshold).map(1)[1] <= DELTA
+    threshold = dp.binary_search(fits, bounds=(1, 10_000))
+    found = at(threshold)(pages)
+    print(json.dumps({"cpu_s": time.process_time() - start, "threshold": threshold, "found": found}))
+
+
+def pipelinedp(path: str) -> None:
+    """The same with PipelineDP, whose selection of partitions and count share the budget."""
+    import pipeline_dp
+
+    rows = events_of(path)
+    start = time.process_time()
+    accountant = pipeline_dp.NaiveBudgetAccountant(total_epsilon=EPSILON, total_delta=DELTA)
+    engine = pipeline_dp.DPEngine(accountant, pipeline_dp.LocalBackend())
+    parameters = pipeline_dp.AggregateParams(
+        metrics=[pipeline_dp.Metrics.PRIVACY_ID_COUNT], noise_kind=pipeline_dp.NoiseKind.LAPLACE,
+        max_partitions_contributed=1, max_contributions_per_partition=1,
+    )
+    extractors = pipeline_dp.DataExtractors(
+        privacy_id_extractor=lambda row: row[1], partition_extractor=lambda row: row[0], value_extractor=lambda row: 0
+    )
+    released = engine.aggregate(rows, parameters, extractors)
+    accountant.compute_budgets()
+    found = {page: metrics.privacy_id_count for page, metrics in released}
+    print(json.dumps({"cpu_s": time.process_time() - start, "threshold": None, "found": found}))
+
+
+def read(table: str) -> tuple[dict[str, str], list[dict[str, str]]]:
+    """The facts and the rows of a table of releases."""
+    with open(table, newline="") as lines:
+        text = lines.read().splitlines()
+    facts = dict(line[2:].strip().split(": ", 1) for line in text if line.startswith("# ") and ": " in line)
+    return facts, list(csv.DictReader(line for line in text if not line.startswith("#")))
+
+
+def one_shot(program: str, directory: str, options: list[str]) -> dict[str, object]:
+    """Every side on a small file: the groups that it found at the end, and the error of their counts."""
+    import duckdb
+
+    path, table = os.path.join(directory, "few.parquet"), os.path.join(directory, "few.csv")
+    make(directory, GROUPS_OF_ONE_SHOT, path)
+    truth = dict(duckdb.connect().execute(f"SELECT page, count(DISTINCT person) FROM '{path}' GROUP BY page").fetchall())
+
+    def figures(cpu: float, found: dict[str, float]) -> dict[str, float]:
+        squares = [(count - truth[page]) ** 2 for page, count in found.items()]
+        return {
+            "cpu_s": cpu, "found": len(found), "of_one_person": sum(truth[page] == 1 for page in found),
+            "rmse": math.sqrt(sum(squares) / max(len(squares), 1)),
+        }
+
+    _, cpu, _, _ = measured([program, "count", path, *options, table], False)
+    last = {row["key"]: float(row["estimate"]) for row in read(table)[1] if int(row["step"]) == STEPS - 1}
+    sides = {"evertally": figures(cpu, last)}
+    for side in ["opendp", "pipelinedp"]:
+        print(f"once: {side}", file=sys.stderr)
+        answer = json.loads(measured([sys.executable, __file__, side, path], False)[0])
+        sides[side] = figures(answer["cpu_s"], answer["found"]) | {"threshold": answer["threshold"]}
+    return {"groups": GROUPS_OF_ONE_SHOT, "events": sum(truth.values()), "sides": sides}
 
 
 def judge(path: str, table: str, threshold: float) -> None:
@@ -77,7 +161,7 @@ def judge(path: str, table: str, threshold: float) -> None:
     }))
 
 
-def measured(command: list[str]) -> tuple[str, float, float, float]:
+def measured(command: list[str], needs_peak: bool = True) -> tuple[str, float, float, float]:
     """The output of a process, its CPU seconds, its peak memory in bytes, and the seconds that it took."""
     start = time.perf_counter()
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
@@ -88,7 +172,7 @@ def measured(command: list[str]) -> tuple[str, float, float, float]:
     if process.returncode != 0:
         raise SystemExit(f"{command[0]} failed: {process.returncode}")
     own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    if usage.ru_maxrss <= own:
+    if needs_peak and usage.ru_maxrss <= own:
         raise SystemExit(f"the peak memory of {command[0]} is not above the {own} KiB of its parent, so it is not known")
     return output, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024, took
 
@@ -98,7 +182,7 @@ def main() -> None:
     print("making the file", file=sys.stderr)
     subprocess.run([sys.executable, __file__, "make", directory, str(groups)], check=True)
     path, table = os.path.join(directory, "events.parquet"), os.path.join(directory, "found.csv")
-    options = f"--time time --every 1d --from {FIRST} --horizon {STEPS} --epsilon 1 --delta 1e-6 --quiet --force".split()
+    options = f"--time time --every 1d --from {FIRST} --horizon {STEPS} --epsilon {EPSILON} --delta {DELTA} --quiet --force".split()
     options += "--group-by page --discover --person person --max-steps 1 --memory-limit 12G --output".split()
     figures: dict[str, list[tuple[float, float, float]]] = {"evertally": [], "duckdb": []}
     events = rows = 0
@@ -111,8 +195,7 @@ def main() -> None:
         answer = json.loads(output)
         events, rows = int(answer["events"]), answer["rows"]
         figures["duckdb"].append((answer["seconds"], memory, took))
-    with open(table) as lines:
-        header = dict(line[2:].strip().split(": ", 1) for line in lines if line.startswith("# "))
+    header, _ = read(table)
     threshold = float(header["threshold"].split(" at the first step and ")[1].split(" ")[0])
     print("comparing with the true counts", file=sys.stderr)
     judged = json.loads(subprocess.run(
@@ -123,8 +206,9 @@ def main() -> None:
         for side, all_rounds in figures.items()
         for best in [min(all_rounds)]
     }
+    once = one_shot(program, directory, options)
     print(json.dumps({
-        "groups": groups, "events": events, "rows": rows, "steps": STEPS, "rounds": rounds,
+        "once": once, "groups": groups, "events": events, "rows": rows, "steps": STEPS, "rounds": rounds,
         "bytes": os.path.getsize(path), "rmse": float(header["rmse"]), "results": results, "judged": judged,
     }))
 
@@ -134,6 +218,10 @@ if __name__ == "__main__":
         make(sys.argv[2], int(sys.argv[3]))
     elif sys.argv[1] == "peer":
         peer(sys.argv[2])
+    elif sys.argv[1] == "opendp":
+        opendp(sys.argv[2])
+    elif sys.argv[1] == "pipelinedp":
+        pipelinedp(sys.argv[2])
     elif sys.argv[1] == "judge":
         judge(sys.argv[2], sys.argv[3], float(sys.argv[4]))
     else:

@@ -34,7 +34,7 @@ pub(crate) const NAMES: [&str; 10] = [
     " a very long name, as they come in web logs: /index.html?q=1",
 ];
 
-pub(crate) const HORIZONS: [u64; 14] = [1, 2, 3, 4, 5, 7, 8, 9, 13, 16, 17, 24, 33, 70];
+const HORIZONS: [u64; 14] = [1, 2, 3, 4, 5, 7, 8, 9, 13, 16, 17, 24, 33, 70];
 const EPSILONS: [f64; 7] = [1.0, 1e-6, 1e-3, 0.5, 10.0, 100.0, 1000.0];
 const DELTAS: [f64; 7] = [1e-6, 1e-300, 1e-100, 1e-12, 0.1, 0.5, 0.9];
 const GRIDS: [f64; 12] = [

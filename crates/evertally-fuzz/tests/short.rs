@@ -15,8 +15,9 @@ const SEED: u64 = 20_260_105;
 /// The number of inputs besides the seeds. It is smaller for slow targets.
 fn inputs(target: &str) -> usize {
     match target {
-        "steps" | "states" | "open_keys" | "found_keys" | "noise" => 1500,
+        "steps" | "states" | "open_keys" | "noise" => 1500,
         "certificate" | "parquet" | "arrow" => 1000,
+        "found_keys" => 600,
         "command_line" => 200,
         _ => 4000,
     }

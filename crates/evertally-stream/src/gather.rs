@@ -48,6 +48,8 @@ pub struct Gather {
     log: Option<Log>,
     /// What decides instead in a run that goes on from others.
     run: Option<Run>,
+    /// Whether no key is declared and each counts for itself. There is no table then.
+    is_open: bool,
 }
 
 /// One of the runs that decide together.
@@ -68,7 +70,7 @@ impl Gather {
         let left = memory_limit.saturating_sub(size_of_val(&totals[..]) as u64);
         let log = rules.has_competition().then(|| Log::new(&rules, left));
         let cells = totals.len();
-        Ok(Self { buckets, rules, steps, totals, cells, log, run: None })
+        Ok(Self { buckets, rules, steps, totals, cells, log, run: None, is_open: false })
     }
 
     /// An empty table of some of the declared steps, for a run that goes on from the memory of earlier
@@ -90,7 +92,7 @@ impl Gather {
         let key_tag = memory.key_tag();
         let left = memory_limit.saturating_sub(size_of_val(&totals[..]) as u64 + memory.bytes());
         let run = Run { contest: Contest::after(rules.clone(), memory).holding_at_most(left), key_tag };
-        Ok(Self { buckets, rules, steps, totals, cells, log: None, run: Some(run) })
+        Ok(Self { buckets, rules, steps, totals, cells, log: None, run: Some(run), is_open: false })
     }
 
     /// Sets the limit on the memory of events that compete, before the first of them.
@@ -119,6 +121,9 @@ impl Gather {
     /// [`Error::OutsideRange`] and the errors of values, which change nothing.
     /// [`Error::TooManyClaims`] and [`Error::Spill`], after which the input cannot be gathered.
     pub fn push(&mut self, event: &Event<'_>) -> Result<Option<Outcome>> {
+        if self.is_open {
+            return self.push_open(event);
+        }
         let event = &self.rules.identified(event);
         if self.rules.is_unnamed(event) {
             return Ok(Some(Outcome::Unnamed));

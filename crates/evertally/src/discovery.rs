@@ -123,10 +123,10 @@ impl Discovery {
         self.levels.quantile()
     }
 
-    /// What the noise of both counts costs. δ_key is not in it.
+    /// What everything costs: the noise of both counts, and δ_key.
     #[must_use]
     pub fn spend(&self) -> Spend {
-        Spend::composed([self.persons.spend(), self.totals.spend()])
+        Spend::composed([self.persons.spend(), self.totals.spend(), Spend::of_keys(self.key_delta)])
     }
 
     /// The same for a stream of this name ([`PlanBuilder::stream`](crate::PlanBuilder::stream)), without

@@ -1,4 +1,5 @@
-//! `cargo xtask bench discover`: finds groups privately among very many, beside DuckDB's `GROUP BY`.
+//! `cargo xtask bench discover`: finds groups privately among very many, beside DuckDB's `GROUP BY`, and beside
+//! libraries that find groups once.
 
 use std::fs;
 
@@ -9,7 +10,7 @@ use crate::Outcome;
 use crate::process::{cargo, command, output_with_progress, root, run as run_command};
 use crate::venv;
 
-const PACKAGES: [&str; 1] = ["duckdb==2.0.0"];
+const PACKAGES: [&str; 4] = ["duckdb==2.0.0", "opendp==0.16.0", "pipeline-dp==0.3.1", "python-dp==1.1.5"];
 
 /// A quick run shows that the benchmark works. Its figures are not for publication and are not written.
 pub(crate) fn run(is_quick: bool) -> Outcome {
@@ -66,7 +67,7 @@ fn report(figures: &Value, machine: &Machine) -> String {
          | of these, shown | {found} |\n\
          | groups shown | {shown} |\n\
          | groups of one person that were shown | {alone} |\n\
-         | typical error of a total | ± {rmse:.1} |\n\n{line}",
+         | typical error of a total | ± {rmse:.1} |\n\n{beside}{line}",
         events = of("events"),
         groups = of("groups"),
         steps = of("steps"),
@@ -81,6 +82,32 @@ fn report(figures: &Value, machine: &Machine) -> String {
         shown = judged("shown"),
         alone = judged("shown_of_one_person"),
         rmse = of("rmse"),
+        beside = once(&figures["once"]),
         line = machine.line(""),
+    )
+}
+
+/// The table of those who find groups once.
+fn once(figures: &Value) -> String {
+    let row = |side: &str, name: &str, releases: &str| {
+        let result = &figures["sides"][side];
+        let [cpu, found, alone, rmse] =
+            ["cpu_s", "found", "of_one_person", "rmse"].map(|name| number(&result[name]));
+        format!("| {name} | {releases} | {found} | {alone} | {rmse:.1} | {cpu:.2} s |\n")
+    };
+    format!(
+        "## Beside one release\n\n\
+         {events} events in {groups} groups of the same kind, at the same ε and δ. OpenDP (Laplace noise and a threshold) and PipelineDP \
+         (partition selection and Laplace noise) release the persons of each group once, at the end, and spend everything on it. evertally \
+         releases them after every step, with the same promise for all steps together, so its threshold and its errors are larger: that is \
+         the price of continual release. The CPU time of evertally is that of the whole process, that of the others begins with Python's \
+         objects in memory. PipelineDP runs on its local backend, which is for tests; Beam and Spark divide the work, and do not reduce \
+         it.\n\n\
+         | | releases | groups found | of one person | error of their counts | CPU |\n|:--|--:|--:|--:|--:|--:|\n{}{}{}\n",
+        row("evertally", "**evertally**", "every step"),
+        row("opendp", "OpenDP", "one"),
+        row("pipelinedp", "PipelineDP", "one"),
+        events = number(&figures["events"]),
+        groups = number(&figures["groups"]),
     )
 }

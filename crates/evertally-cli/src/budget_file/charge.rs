@@ -84,13 +84,25 @@ impl Charge {
     /// yet, because a run with unusable data releases nothing. A run under a key that the budget
     /// file knows may be paid for already, which is only known once its data are read.
     pub(crate) fn check(&self, budget: Budget, key_tag: Option<[u8; 8]>) -> Result<()> {
+        self.check_spend(&budget.spend(), key_tag)
+    }
+
+    /// The same for a run that spends more than noise.
+    pub(crate) fn check_spend(&self, spend: &Spend, key_tag: Option<[u8; 8]>) -> Result<()> {
         let file = read(&self.path)?;
         let account = file.account(&self.population).map_err(|error| self.placed(error))?;
         let mut used = account.stamps.iter().filter_map(|stamp| stamp.used.as_ref());
         if key_tag.is_some_and(|tag| used.any(|used| used.has_key(tag))) {
             return Ok(());
         }
-        let checked = account.odometer.check(&self.unit, &budget.spend());
+        let checked = account.odometer.check(&self.unit, spend);
+        let is_unreserved = spend.key_delta() > 0.0 && account.odometer.key_part() == 0.0;
+        if is_unreserved && checked.is_err() {
+            let population = &self.population;
+            return Err(self.placed(CliError::bad(format!(
+                "the budget of {population} sets no part of δ aside for groups that are found: evertally budget new --groups-part D does"
+            ))));
+        }
         checked.map_err(|error| self.placed(error.into()))
     }
 
@@ -169,6 +181,7 @@ impl Charge {
             mu_squared: spend.mu_squared(),
             pure_epsilon: spend.pure_epsilon(),
             variation: spend.variation(),
+            key_delta: spend.key_delta(),
             used: used.cloned(),
         };
         held.file.spend(spent).map_err(|error| self.placed(error))?;

@@ -113,6 +113,7 @@ impl BudgetFile {
                 let at = self.position(&spent.population)?;
                 let account = &mut self.accounts[at];
                 let spend = Spend::new(spent.mu_squared, spent.pure_epsilon, spent.variation)?;
+                let spend = spend.with_key_delta(spent.key_delta)?;
                 account.odometer.spend(spent.run.as_str(), &spent.unit()?, spend)?;
                 account.stamps.push(Stamp { time: spent.time.clone(), head, used: spent.used.clone() });
             }

@@ -65,7 +65,16 @@ pub(crate) struct Grant {
 #[serde(deny_unknown_fields, rename_all = "lowercase")]
 pub(crate) enum Total {
     /// (ε, δ), accounted exactly or by zCDP.
-    Approximate { epsilon: f64, delta: f64, calibration: String, pure_part: f64 },
+    Approximate {
+        epsilon: f64,
+        delta: f64,
+        calibration: String,
+        pure_part: f64,
+        /// The part of δ for groups that are found. Absent where nothing is set aside, and in budget files of
+        /// version 0.2.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        key_part: f64,
+    },
     /// ρ-zCDP.
     Concentrated { rho: f64 },
     /// Pure ε.
@@ -92,7 +101,9 @@ impl Grant {
         let unit = Unit::named(self.unit.as_str(), self.neighbours.parse::<Neighbours>()?)?;
         let odometer = Odometer::new(self.population.as_str(), unit, self.total.spec()?.budget()?)?;
         Ok(match self.total {
-            Total::Approximate { pure_part, .. } => odometer.with_pure_part(pure_part)?,
+            Total::Approximate { pure_part, key_part, .. } => {
+                odometer.with_pure_part(pure_part)?.with_key_part(key_part)?
+            }
             Total::Concentrated { .. } | Total::Pure { .. } => odometer,
         })
     }
@@ -110,6 +121,9 @@ pub(crate) struct Spent {
     pub(super) mu_squared: f64,
     pub(super) pure_epsilon: f64,
     pub(super) variation: f64,
+    /// The part of δ for groups that appear. Absent for runs that find none, and in budget files of version 0.2.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub(super) key_delta: f64,
     /// Absent for fresh noise, and in budget files of version 0.1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) used: Option<KeyUse>,
@@ -125,6 +139,12 @@ impl Record {
     pub(super) fn to_line(&self) -> Result<String> {
         serde_json::to_string(self).map_err(|error| unwritable(&error))
     }
+}
+
+/// Whether a part is left out of a record.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(part: &f64) -> bool {
+    *part == 0.0
 }
 
 fn unwritable(error: &serde_json::Error) -> CliError {
@@ -224,6 +244,7 @@ mod tests {
             mu_squared,
             pure_epsilon: 0.0,
             variation: 0.0,
+            key_delta: 0.0,
             used: None,
         }
     }
@@ -248,6 +269,35 @@ mod tests {
         };
         assert_eq!(spends(&read), [0.3_f64.to_bits(), (0.1_f64 + 0.2).to_bits()]);
         assert_eq!(read.accounts[0].stamps, example().accounts[0].stamps);
+    }
+
+    /// Files without discoveries are as they were, and those with them add up.
+    #[test]
+    fn parts_for_groups_are_kept_and_older_files_are_read() {
+        let total = |key_part| Total::Approximate {
+            epsilon: 1.0,
+            delta: 1e-6,
+            calibration: "exact".to_owned(),
+            pure_part: 0.0,
+            key_part,
+        };
+        let mut file = BudgetFile::default();
+        file.grant(grant(total(0.0))).unwrap();
+        file.spend(spent(0.01)).unwrap();
+        let text = file.to_text().unwrap();
+        assert!(!text.contains("key_"), "{text}");
+        assert_eq!(BudgetFile::from_text(&text).unwrap().to_text().unwrap(), text);
+        let found = |key_delta| Spent { key_delta, ..spent(0.001) };
+        assert!(file.spend(found(1e-9)).is_err(), "nothing was set aside");
+        let mut file = BudgetFile::default();
+        file.grant(grant(total(3e-7))).unwrap();
+        (0..3).for_each(|_| file.spend(found(1e-7)).unwrap());
+        assert!(file.spend(found(1e-9)).unwrap_err().to_string().contains("everyone does not allow"));
+        let text = file.to_text().unwrap();
+        let read = BudgetFile::from_text(&text).unwrap();
+        assert_eq!(read.to_text().unwrap(), text);
+        assert_eq!(read.accounts[0].odometer.key_part(), 3e-7);
+        assert!((read.accounts[0].odometer.spent().key_delta() - 3e-7).abs() < 1e-20);
     }
 
     #[test]

@@ -126,11 +126,11 @@ impl Pending {
         self.cells.len() + self.batch.as_ref().map_or(0, ClaimBatch::len) >= MAX_PENDING
     }
 
-    /// Looks a key up.
+    /// Looks a key up. `None` if it needs the reading by rows.
     #[inline]
     pub(crate) fn key(&mut self, gather: &Gather, key: Option<&str>) -> Option<Key> {
         match &mut self.batch {
-            Some(batch) => Some(Key::Number(batch.number_of(key))),
+            Some(batch) => gather.takes_key(key).then(|| Key::Number(batch.number_of(key))),
             None => u32::try_from(gather.place_of(key)).ok().map(Key::Place),
         }
     }

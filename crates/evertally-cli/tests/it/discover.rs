@@ -136,12 +136,14 @@ fn hidden_groups_leave_no_trace() {
     assert!(place.run(COUNT).ok().stdout.contains("/hidden"));
 }
 
-/// A limit on memory is met before anything is released, and its message tells nothing.
+/// A limit on memory is met before anything is released, and its message tells nothing. Groups below the floor take
+/// nothing of it, so each of these has two persons.
 #[test]
 fn a_limit_on_memory_leaves_no_output_and_no_trace() {
     let place = Place::new();
-    let many: String =
-        (0..60_000).map(|number| format!("2026-01-05T01:40:00Z,/secret-{number},s{number}\n")).collect();
+    let many: String = (0..60_000)
+        .map(|number| format!("2026-01-05T01:40:00Z,/secret-{},s{number}\n", number / 2))
+        .collect();
     place.write("in.csv", events() + &many);
     let ran = place.run(&format!("{COUNT} --output out.csv --memory-limit 4M"));
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{}", ran.stderr);
@@ -156,9 +158,43 @@ fn other_data_under_one_key_are_refused() {
     let line = format!("{COUNT} --noise-key noise.key");
     let first = place.run(&line).ok().stdout;
     assert_eq!(place.run(&line).ok().stdout, first);
-    // One hidden event more is another input.
-    place.write("in.csv", events() + "2026-01-05T01:40:00Z,/x,x\n");
+    // Groups below the floor can change nothing, so they are no part of what the record compares.
+    place.write(
+        "in.csv",
+        events() + &hidden().lines().take(4000).fold(String::new(), |all, line| all + line + "\n"),
+    );
+    assert_eq!(place.run(&line).ok().stdout, first);
+    place.write("in.csv", events() + "2026-01-05T01:40:00Z,/home,x\n");
     place.run(&line).refused(&["other data"]);
+}
+
+/// A budget file adds up the noise and the part of δ for groups that appear.
+#[test]
+fn a_budget_file_adds_up_noise_and_the_part_for_groups() {
+    let place = place();
+    let budget = "budget new b --unit person --epsilon 5 --delta 4e-6";
+    let line = format!("{COUNT} --budget-file b");
+    place.run(budget).ok();
+    place.run(&line).refused(&["sets no part of δ aside", "--groups-part"]);
+    place.run("budget show b").ok();
+    std::fs::remove_file(place.path("b")).unwrap();
+    place.run(&format!("{budget} --groups-part 1e-6")).ok();
+    let first = place.run(&line).ok().stdout;
+    assert!(
+        first.contains("# ledger_population: everyone") && first.contains("# ledger_entry: 1"),
+        "{first}"
+    );
+    // The same key and data again cost nothing, and a run that the part does not allow reads nothing.
+    place.run(&format!("{line} --noise-key noise.key")).ok();
+    place.run(&format!("{line} --noise-key noise.key")).ok();
+    let shown = place.run("budget show b").ok().stdout;
+    assert!(shown.contains("of which δ = 1e-6 is set aside for groups that are found"), "{shown}");
+    assert!(shown.contains("δ of groups"), "{shown}");
+    let json = place.run("budget show b --json").ok().stdout;
+    assert_eq!(json.matches("\"key_delta\":5e-7").count(), 2, "{json}");
+    place
+        .run(&line.replace("in.csv", "absent.csv"))
+        .over_budget(&["does not allow", "for groups that appear"]);
 }
 
 #[test]
@@ -179,7 +215,6 @@ fn what_cannot_be_found_privately_is_refused_before_reading() {
         ("--simultaneous", &["--simultaneous cannot be used with --discover"]),
         ("--plot x.svg", &["--plot cannot be used with --discover"]),
         ("--report total", &["--report cannot be used with --discover"]),
-        ("--budget-file b", &["--budget-file cannot be used with --discover"]),
         ("--groups a,b", &["--groups", "--discover"]),
     ] {
         place.run(&format!("{COUNT} {change}")).refused(parts);

@@ -7,7 +7,7 @@
 //! **Cost.** One division and one addition per event, and a hash of the name of an event that competes.
 
 use super::log::{ClaimBatch, Moment};
-use super::{Gather, moment_of};
+use super::{Gather, moment_of, open};
 use crate::amount::Amount;
 use crate::error::Result;
 use crate::rules::Event;
@@ -45,6 +45,13 @@ impl Gather {
     #[inline]
     pub fn moment_of(&self, time: i64) -> Result<Moment> {
         moment_of(&self.buckets, time)
+    }
+
+    /// Whether an event may name this key: any one where keys are declared, and a name otherwise.
+    #[inline]
+    #[must_use]
+    pub fn takes_key(&self, key: Option<&str>) -> bool {
+        !self.is_open || open::name_of(key).is_ok()
     }
 
     /// The place of a key among the totals of a step.
@@ -108,7 +115,8 @@ impl Gather {
     pub fn zeroed(&self) -> Self {
         let totals = vec![Amount::default(); self.totals.len()];
         let (buckets, rules, steps) = (self.buckets.clone(), self.rules.clone(), self.steps.clone());
-        Self { buckets, rules, steps, totals, cells: self.cells, log: None, run: None }
+        let (cells, is_open) = (self.cells, self.is_open);
+        Self { buckets, rules, steps, totals, cells, log: None, run: None, is_open }
     }
 
     /// Adds the totals that another thread gathered under the same declarations.

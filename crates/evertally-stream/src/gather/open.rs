@@ -9,14 +9,19 @@
 //! A person is new in at most as many keys as the bound on steps and the share of a step allow
 //! ([`Share::keys`](crate::Share::keys)). The order of the input does not matter.
 //!
-//! **Cost.** The memory of [`Gather`](super::Gather) for events that compete, two copies of each name, and 48
-//! bytes for each person, step and key that count, until they are added up.
+//! **The floor.** Keys with fewer persons over all steps than a floor are left out. With no floor everything is
+//! kept, which is the oracle: with one, the same entries are left as if they were dropped at the end.
+//!
+//! **Cost.** The memory of [`Gather`] for events that compete, and the text of each name once, with at most
+//! 20 bytes ([`Texts`]). Events are decided twice if there is a floor: once to count the persons of each key, in
+//! four bytes, and once to add up what is kept, in 32 bytes for each step and key that is kept. If events were
+//! spilled, they are decided once, and take 32 bytes for each person, step and key that count, until they are
+//! added up.
 
 use std::collections::HashSet;
 
-use super::Spill;
-use super::log::Log;
-use super::moment_of;
+use super::log::{Log, Texts};
+use super::{Gather, Spill, moment_of};
 use crate::admission::Outcome;
 use crate::amount::Amount;
 use crate::buckets::Buckets;
@@ -55,9 +60,8 @@ struct Entry {
 
 /// Gathers the events of a finished input, whose keys are not declared.
 pub struct OpenGather {
-    buckets: Buckets,
-    rules: Rules,
-    log: Log,
+    gather: Gather,
+    floor: u64,
     limit: u64,
 }
 
@@ -73,19 +77,30 @@ impl OpenGather {
         if rules.keys.is_some() || rules.is_mean {
             return Err(Error::bad("the keys", "not declared, for totals", "declared, or for means"));
         }
-        let log = Log::of_open_keys(&rules, memory_limit);
-        Ok(Self { buckets, rules, log, limit: memory_limit })
+        let log = Some(Log::of_open_keys(&rules, memory_limit));
+        let (steps, totals) = (0..buckets.steps(), Vec::new());
+        let gather = Gather { buckets, rules, steps, totals, cells: 0, log, run: None, is_open: true };
+        Ok(Self { gather, floor: 1, limit: memory_limit })
     }
 
-    /// Opens the place for events that do not fit in memory, as
-    /// [`Gather::spilling_to`](super::Gather::spilling_to).
+    /// Leaves out keys that have fewer persons over all steps.
+    #[must_use]
+    pub fn at_or_above(self, floor: u64) -> Self {
+        Self { floor, ..self }
+    }
+
+    /// Opens the place for events that do not fit in memory, as [`Gather::spilling_to`].
     #[must_use]
     pub fn spilling_to(
-        mut self,
+        self,
         open: impl FnOnce() -> std::io::Result<Box<dyn Spill>> + Send + Sync + 'static,
     ) -> Self {
-        self.log.spill_to(Box::new(open));
-        self
+        Self { gather: self.gather.spilling_to(open), ..self }
+    }
+
+    /// What takes the events, one by one or by columns.
+    pub fn events(&mut self) -> &mut Gather {
+        &mut self.gather
     }
 
     /// Takes one event. `None` if it is decided at the end.
@@ -95,18 +110,7 @@ impl OpenGather {
     /// change nothing. [`Error::TooManyClaims`] and [`Error::Spill`], after which the input cannot be
     /// gathered.
     pub fn push(&mut self, event: &Event<'_>) -> Result<Option<Outcome>> {
-        let person = match given_name(event.person) {
-            Some(person) if !self.rules.is_unnamed(event) => person,
-            _ => return Ok(Some(Outcome::Unnamed)),
-        };
-        let moment = moment_of(&self.buckets, event.time)?;
-        let key = given_name(event.key).ok_or(Error::NoKey)?;
-        if key.len() > MAX_KEY_BYTES {
-            return Err(Error::KeyTooLong { most: MAX_KEY_BYTES });
-        }
-        let amount = self.rules.amount(event)?;
-        self.log.add(person, moment, Some(key), event.id, amount)?;
-        Ok(None)
+        self.gather.push(event)
     }
 
     /// Decides on the events, and adds up what counts.
@@ -114,16 +118,27 @@ impl OpenGather {
     /// # Errors
     /// [`Error::Spill`], and [`Error::TooManyClaims`] if what counts does not fit in memory.
     pub fn finish(self) -> Result<OpenSteps> {
-        let Self { buckets, log, limit, .. } = self;
+        let Self { gather: Gather { buckets, log, .. }, floor, limit } = self;
+        let steps = buckets.steps();
+        let Some(mut log) = log else {
+            return Ok(OpenSteps { steps, names: Texts::default(), entries: Vec::new() });
+        };
+        let persons = if floor > 1 { persons_of_keys(&mut log)? } else { None };
+        let is_kept = |key: u32| {
+            let known = persons.as_ref().and_then(|persons| persons.get(key as usize));
+            known.is_none_or(|persons| u64::from(*persons) >= floor)
+        };
         let mut entries = Entries { all: Vec::new(), next: LEAST_ENTRIES };
         let mut own = OwnKeys::default();
         let mut is_full = false;
         let symbols = log.decide_in_turn(|counted| match counted {
             Some((step, (place, amount))) => {
                 let key = place as u32;
-                let new_persons = u32::from(own.is_new(key));
-                entries.push(Entry { step, key, new_persons, amount });
-                is_full |= entries.bytes() > limit;
+                if is_kept(key) {
+                    let new_persons = u32::from(own.is_new(key));
+                    entries.push(Entry { step, key, new_persons, amount });
+                    is_full |= entries.bytes() > limit;
+                }
             }
             None => own.clear(),
         })?;
@@ -131,8 +146,53 @@ impl OpenGather {
             return Err(Error::TooManyClaims { limit });
         }
         entries.add_up();
-        Ok(OpenSteps { steps: buckets.steps(), names: symbols.into_names(), entries: entries.all })
+        let mut steps = OpenSteps { steps, names: symbols.into_undeclared(), entries: entries.all };
+        if persons.is_none() {
+            steps.leave_out_below(floor);
+        }
+        Ok(steps)
     }
+}
+
+/// The persons of each key, by its number. `None` if events were spilled.
+fn persons_of_keys(log: &mut Log) -> Result<Option<Vec<u32>>> {
+    // The numbers of keys begin with one.
+    let mut persons = vec![0_u32; log.symbols().undeclared_len() + 1];
+    let mut own = OwnKeys::default();
+    let is_whole = log.foresee(|counted| match counted {
+        Some((_, (place, _))) => {
+            if own.is_new(place as u32) {
+                // There are fewer persons than 2^32 claims of a file.
+                persons[place] = persons[place].saturating_add(1);
+            }
+        }
+        None => own.clear(),
+    })?;
+    Ok(is_whole.then_some(persons))
+}
+
+impl Gather {
+    /// Takes one event where no key is declared.
+    pub(super) fn push_open(&mut self, event: &Event<'_>) -> Result<Option<Outcome>> {
+        let person = match given_name(event.person) {
+            Some(person) if !self.rules.is_unnamed(event) => person,
+            _ => return Ok(Some(Outcome::Unnamed)),
+        };
+        let moment = moment_of(&self.buckets, event.time)?;
+        let key = name_of(event.key)?;
+        let amount = self.rules.amount(event)?;
+        if let Some(log) = &mut self.log {
+            log.add(person, moment, Some(key), event.id, amount)?;
+        }
+        Ok(None)
+    }
+}
+
+/// The name of a key that is not declared.
+#[inline]
+pub(super) fn name_of(key: Option<&str>) -> Result<&str> {
+    let key = given_name(key).ok_or(Error::NoKey)?;
+    if key.len() > MAX_KEY_BYTES { Err(Error::KeyTooLong { most: MAX_KEY_BYTES }) } else { Ok(key) }
 }
 
 /// What counted, of which entries of the same step and key are added up now and then.
@@ -202,7 +262,7 @@ impl OwnKeys {
 /// What counts in every step, key by key. There is no `Debug`: it is private.
 pub struct OpenSteps {
     steps: u64,
-    names: Vec<Box<str>>,
+    names: Texts,
     /// By step.
     entries: Vec<Entry>,
 }
@@ -219,19 +279,34 @@ impl OpenSteps {
         let first = self.entries.partition_point(|entry| entry.step < step);
         self.entries[first..].iter().take_while(move |entry| entry.step == step).map(|entry| InKey {
             // The numbers of keys begin with one.
-            key: self.names.get(entry.key as usize - 1).map_or("", |name| name),
+            key: self.names.get(entry.key as usize - 1).unwrap_or_default(),
             amount: entry.amount,
             new_persons: entry.new_persons.into(),
         })
     }
 
-    /// Every key, with the persons who count in it over all steps.
+    /// Every key that is kept, with the persons who count in it over all steps.
     pub fn persons(&self) -> impl Iterator<Item = (&str, u64)> {
-        let mut persons = vec![0_u64; self.names.len()];
+        let persons = self.persons_by_number().into_iter().enumerate().skip(1);
+        let kept = persons.filter_map(|(number, persons)| Some((number, persons?)));
+        kept.map(|(number, persons)| (self.names.get(number - 1).unwrap_or_default(), persons))
+    }
+
+    /// The persons of each key by its number, if anything counts in it.
+    fn persons_by_number(&self) -> Vec<Option<u64>> {
+        let mut persons = vec![None; self.names.len() + 1];
         for entry in &self.entries {
-            persons[entry.key as usize - 1] += u64::from(entry.new_persons);
+            *persons[entry.key as usize].get_or_insert(0) += u64::from(entry.new_persons);
         }
-        self.names.iter().map(|name| &**name).zip(persons)
+        persons
+    }
+
+    /// Leaves out keys that have fewer persons.
+    fn leave_out_below(&mut self, floor: u64) {
+        if floor > 1 {
+            let persons = self.persons_by_number();
+            self.entries.retain(|entry| persons[entry.key as usize] >= Some(floor));
+        }
     }
 }
 
@@ -243,6 +318,8 @@ mod tests {
     use evertally::Participation;
     use proptest::prelude::*;
     use std::collections::BTreeMap;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
 
     const SECOND: i64 = 1_000_000;
 
@@ -264,10 +341,58 @@ mod tests {
     fn gathered(rules: &Rules, events: &[Event<'_>]) -> Table {
         let mut gather = OpenGather::new(buckets(), rules.clone(), 1 << 20).unwrap();
         events.iter().for_each(|event| assert!(gather.push(event).unwrap().is_none()));
-        let steps = gather.finish().unwrap();
+        table_of(&gather.finish().unwrap())
+    }
+
+    fn table_of(steps: &OpenSteps) -> Table {
         let row =
             |step, row: InKey<'_>| ((step, row.key.to_owned()), (row.amount.grid_steps(), row.new_persons));
         (0..6).flat_map(|step| steps.of_step(step).map(move |in_key| row(step, in_key))).collect()
+    }
+
+    /// With a floor, by columns, and with a limit on memory beyond which events are spilled; and whether they
+    /// were.
+    fn gathered_above(
+        rules: &Rules,
+        events: &[Event<'_>],
+        floor: u64,
+        limit: u64,
+        batch_len: usize,
+    ) -> (Table, bool) {
+        let is_spilled = Arc::new(AtomicBool::new(false));
+        let mut open = OpenGather::new(buckets(), rules.clone(), limit).unwrap().at_or_above(floor);
+        let spills = Arc::clone(&is_spilled);
+        open = open.spilling_to(move || {
+            spills.store(true, Ordering::Relaxed);
+            Ok(Box::new(std::io::Cursor::new(Vec::new())))
+        });
+        let gather = open.events();
+        let mut batch = gather.claim_batch().unwrap();
+        for (number, event) in events.iter().enumerate() {
+            let tag = batch.tag_of(event.person.unwrap()).unwrap();
+            assert!(gather.takes_key(event.key));
+            let key = batch.number_of(event.key);
+            batch.push(
+                tag,
+                gather.moment_of(event.time).unwrap(),
+                key,
+                event.id,
+                gather.amount_of(None).unwrap(),
+            );
+            if number % batch_len == 0 {
+                gather.take(&mut batch).unwrap();
+                batch.forget_keys();
+            }
+        }
+        gather.take(&mut batch).unwrap();
+        let steps = open.finish().unwrap();
+        let table = table_of(&steps);
+        let mut persons = BTreeMap::new();
+        for ((_, key), (_, new)) in &table {
+            *persons.entry(key.as_str()).or_insert(0) += new;
+        }
+        assert!(steps.persons().collect::<BTreeMap<_, _>>() == persons);
+        (table, is_spilled.load(Ordering::Relaxed))
     }
 
     /// The definition: what counts by the oracle of declared keys, one person alone after another, and a set
@@ -330,6 +455,39 @@ mod tests {
             }
             events.sort_by_key(|event| (event.time as u64).wrapping_mul(seed | 1));
             prop_assert!(gathered(&rules, &events) == table);
+            for floor in 1..4 {
+                let mut persons = BTreeMap::new();
+                for ((_, key), (_, new)) in &table {
+                    *persons.entry(key.clone()).or_insert(0) += new;
+                }
+                let above: Table =
+                    table.clone().into_iter().filter(|((_, key), _)| persons[key] >= floor).collect();
+                prop_assert!(gathered_above(&rules, &events, floor, 1 << 20, 7) == (above, false));
+            }
+        }
+    }
+
+    /// What was spilled is decided once, and keys below the floor are left out at the end.
+    #[test]
+    fn keys_below_the_floor_are_left_out_of_what_was_spilled() {
+        let texts: Vec<_> = (0..3000)
+            .map(|number| (format!("k{}", number * number % 900), format!("p{}", number % 700)))
+            .collect();
+        let events: Vec<Event<'_>> = (0_i64..)
+            .zip(&texts)
+            .map(|(at, (key, person))| Event {
+                time: at * at % 6 * SECOND,
+                key: Some(key),
+                person: Some(person),
+                ..Event::default()
+            })
+            .collect();
+        let rules = rules(3, 2, 2, false);
+        for floor in [1, 2, 5, 1000] {
+            let (whole, is_spilled) = gathered_above(&rules, &events, floor, 1 << 20, 100);
+            assert!(!is_spilled);
+            assert!(gathered_above(&rules, &events, floor, 48_000, 100) == (whole.clone(), true));
+            assert_eq!(whole.is_empty(), floor == 1000);
         }
     }
 

@@ -34,8 +34,10 @@ const DEFAULT_FLOOR: u64 = 2;
 /// More persons than there are.
 const MOST_PERSONS: f64 = 1e10;
 
-/// How often σ is raised, by twice as much each time.
-const RAISES: i32 = 24;
+/// By which powers of two σ is raised, one after another. By the curve, the integers of the noise cost less
+/// than a millionth. At a large ε they cost more than δ whatever σ, because the distance of their draws from
+/// Gaussian ones is multiplied by e^ε. By zCDP they cost nothing, and σ is a few percent larger.
+const RAISES: [std::ops::RangeInclusive<i32>; 2] = [-46..=-24, -10..=-2];
 
 /// What the encoding of a discovery starts with, and its version.
 const MAGIC: [u8; 4] = *b"EVKD";
@@ -219,8 +221,8 @@ impl DiscoveryBuilder {
         keys_per_person: u64,
         key_delta: f64,
     ) -> Result<(Plan, Plan)> {
-        let mut raise = 0.0;
-        for doublings in 0..RAISES {
+        let raises = RAISES.into_iter().flatten().map(|power| libm::exp2(f64::from(power)));
+        for raise in std::iter::once(0.0).chain(raises) {
             let sigma = for_noise.noise_multiplier() * (1.0 + raise);
             let part =
                 |part: f64| Budget::of_noise_multiplier(round_up(sigma / part.sqrt(), 4.0 * f64::EPSILON));
@@ -244,7 +246,6 @@ impl DiscoveryBuilder {
             if spend.delta_at(epsilon)? <= delta {
                 return Ok((persons, totals));
             }
-            raise = libm::exp2(f64::from(doublings - 46));
         }
         // By default the two parts of δ are equal.
         if key_delta > 2.0 * delta {

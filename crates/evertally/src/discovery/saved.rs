@@ -125,7 +125,10 @@ impl DiscoveringCounter {
         counter.check_names()?;
         counter.take_up_totals()?;
         counter.held += counter.bytes_of_all();
-        counter.check_held(counter.candidates.len(), counter.held)?;
+        // As for a new counter, the limit is met by the first candidate.
+        if counter.candidates.len() > 0 {
+            counter.check_held(counter.candidates.len(), counter.held)?;
+        }
         Ok(counter)
     }
 

@@ -1,9 +1,9 @@
 //! What a total allows for each kind of noise, fixed before the first mechanism runs.
 //!
-//! **Definition.** An (ε, δ) total is split in advance into allowances for the three parts of a
-//! [`Spend`]. The allowance for pure noise is e, and the allowance for the distance of noise from
-//! Gaussian noise is v. The allowance for Gaussian noise is the largest g = μ² whose curve has
-//! δ_μ(ε − e) ≤ δ − (1 + e^ε)v. A ρ total, or an (ε, δ) total that is accounted by zCDP, is one
+//! **Definition.** An (ε, δ) total is split in advance into allowances for the four parts of a
+//! [`Spend`]. The allowance for pure noise is e, the allowance for the distance of noise from
+//! Gaussian noise is v, and the allowance for keys that appear is d. The allowance for Gaussian noise is
+//! the largest g = μ² whose curve has δ_μ(ε − e) ≤ δ − d − (1 + e^ε)v. A ρ total, or an (ε, δ) total that is accounted by zCDP, is one
 //! allowance of ρ for all noise. A pure total is an allowance of ε. A mechanism is admitted if
 //! every sum stays within its allowance.
 //!
@@ -12,8 +12,8 @@
 //! its split are not.
 //!
 //! *Proof.* Let F(g, γ) = H_γ(N(√g, 1) ‖ N(0, 1)), where H_γ(P ‖ Q) = ∫ (P − γQ)₊ is δ at ε = ln γ,
-//! for any γ ≥ 0. Claim: while (g, e, v) is left, everything that follows has H_γ ≤ F(g, γe^{−e}) +
-//! (1 + γ)v. If nothing follows, H_γ = (1 − γ)₊, which is F(0, γ) and at most the claimed bound.
+//! for any γ ≥ 0. Claim: while (g, e, v, d) is left, everything that follows has H_γ ≤ F(g, γe^{−e}) +
+//! (1 + γ)v + d. If nothing follows, H_γ = (1 − γ)₊, which is F(0, γ) and at most the claimed bound.
 //! Otherwise let the next mechanism have output laws P₁, Q₁ on two neighbours. Given its output,
 //! the claim holds for the rest at γQ₁/P₁ with what is left then, so H_γ ≤ ∫ P₁ F(g', γe^{−e'}
 //! Q₁/P₁) + (1 + γ)v'.
@@ -24,6 +24,10 @@
 //!   N(√g', 1) against Q₁ × N(0, 1). Integrated in the other order, it is the integral of H_γ″(P₁ ‖
 //!   Q₁) ≤ F(μ², γ″) + (1 + γ″)v₁, which is F(μ² + g', γ') + (1 + γ')v₁, since Gaussians compose to
 //!   a Gaussian and γ″ has the mean γ'.
+//! - *Keys that appear*, d' = d − d₁: P₁ is within d₁, in total variation, of a law P' for which one of
+//!   the other cases holds against Q₁. With P' in place of P₁, and the same mechanisms after each output,
+//!   the probability of every event on the side of P changes by at most d₁, and with it H_γ. An allowance
+//!   d' that is left only adds to the integral, because ∫ P' d' = d'.
 //!
 //! For zCDP the same induction bounds E (P/Q)^α by exp(α(α − 1)r) while r is left, for every α at
 //! once. ∎
@@ -47,7 +51,7 @@
 //! "Concurrent Composition for Interactive Differential Privacy with Adaptive Privacy-Loss
 //! Parameters" (2023).
 
-use super::calibration::{check_in, plain};
+use super::calibration::{check_delta, check_in, plain};
 use super::spending::rho_of_pure;
 use super::{Budget, Calibration, Spend};
 use crate::{Error, Result};
@@ -69,6 +73,8 @@ pub(super) enum Allowance {
         pure_epsilon: f64,
         /// For the distance from Gaussian noise.
         variation: f64,
+        /// For keys that appear.
+        key_delta: f64,
     },
     /// All parts together, as zCDP.
     Concentrated {
@@ -78,10 +84,11 @@ pub(super) enum Allowance {
 }
 
 impl Allowance {
-    /// The allowances of a total, with `pure_part` of its ε reserved for pure noise.
-    pub(super) fn new(total: &Budget, pure_part: f64) -> Result<Self> {
-        if pure_part != 0.0 {
-            return Self::split(total, pure_part);
+    /// The allowances of a total, with `pure_part` of its ε reserved for pure noise, and `key_part` of its
+    /// δ for keys that appear.
+    pub(super) fn new(total: &Budget, pure_part: f64, key_part: f64) -> Result<Self> {
+        if pure_part != 0.0 || key_part != 0.0 {
+            return Self::split(total, pure_part, key_part);
         }
         match (total.epsilon(), total.delta(), total.calibration(), total.rho()) {
             (.., Some(Calibration::Paper), _) => Err(Error::bad(
@@ -91,7 +98,7 @@ impl Allowance {
             )),
             (.., Some(rho)) => Ok(Self::Concentrated { rho }),
             (Some(epsilon), Some(0.0), ..) => {
-                Ok(Self::Parts { mu_squared: 0.0, pure_epsilon: epsilon, variation: 0.0 })
+                Ok(Self::Parts { mu_squared: 0.0, pure_epsilon: epsilon, variation: 0.0, key_delta: 0.0 })
             }
             (epsilon, delta, ..) => {
                 Ok(Self::on_the_curve(total, epsilon.unwrap_or_default(), delta.unwrap_or_default()))
@@ -99,19 +106,29 @@ impl Allowance {
         }
     }
 
-    fn split(total: &Budget, pure_part: f64) -> Result<Self> {
+    fn split(total: &Budget, pure_part: f64, key_part: f64) -> Result<Self> {
         let (Some(epsilon), Some(delta), Some(Calibration::Exact)) =
             (total.epsilon(), total.delta(), total.calibration())
         else {
             let expected = format!("left unset for {total}: only an exact (ε, δ) total is split");
-            return Err(Error::bad("pure_part", expected, pure_part));
+            let (name, part) =
+                if pure_part != 0.0 { ("pure_part", pure_part) } else { ("key_part", key_part) };
+            return Err(Error::bad(name, expected, part));
         };
         check_in("pure_part", pure_part, 0.0, epsilon)?;
-        let gaussian = Budget::new((epsilon - pure_part).next_down(), delta)
+        check_in("key_part", key_part, 0.0, delta)?;
+        // Shares that add up to the part fit for any rounding.
+        let key_delta = key_part * (1.0 + HEADROOM);
+        let noise_delta = if key_part == 0.0 { delta } else { (delta - key_delta).next_down() };
+        let noise_epsilon = if pure_part == 0.0 { epsilon } else { (epsilon - pure_part).next_down() };
+        if check_delta(noise_delta).is_err() {
+            return Err(Error::bad("key_part", format!("below {}", plain(delta)), key_part));
+        }
+        let gaussian = Budget::new(noise_epsilon, noise_delta)
             .map_err(|_| Error::bad("pure_part", format!("below {}", plain(epsilon)), pure_part))?;
-        Ok(match Self::on_the_curve(&gaussian, epsilon, delta) {
+        Ok(match Self::on_the_curve(&gaussian, epsilon, noise_delta) {
             Self::Parts { mu_squared, variation, .. } => {
-                Self::Parts { mu_squared, pure_epsilon: pure_part, variation }
+                Self::Parts { mu_squared, pure_epsilon: pure_part, variation, key_delta }
             }
             other => other,
         })
@@ -125,18 +142,20 @@ impl Allowance {
             mu_squared: (1.0 + HEADROOM) / (sigma * sigma),
             pure_epsilon: 0.0,
             variation: (HEADROOM * delta.min(1.0 - delta) / (1.0 + epsilon.exp())).next_down().max(0.0),
+            key_delta: 0.0,
         }
     }
 
     /// Whether this much may be spent in total.
     pub(super) fn admits(&self, spent: &Spend) -> bool {
         match self {
-            Self::Parts { mu_squared, pure_epsilon, variation } => {
+            Self::Parts { mu_squared, pure_epsilon, variation, key_delta } => {
                 spent.mu_squared() <= *mu_squared
                     && spent.pure_epsilon() <= *pure_epsilon
                     && spent.variation() <= *variation
+                    && spent.key_delta() <= *key_delta
             }
-            Self::Concentrated { rho } => spent.rho() <= *rho,
+            Self::Concentrated { rho } => spent.rho() <= *rho && spent.key_delta() == 0.0,
         }
     }
 
@@ -196,7 +215,8 @@ mod tests {
         for epsilon in [1e-6, 1e-3, 0.1, 1.0, 3.0, 50.0, 1000.0] {
             for delta in [1e-300, 1e-50, 1e-9, 1e-6, 1e-2, 0.4, 0.6, 0.999] {
                 let total = Budget::new(epsilon, delta).unwrap();
-                let Allowance::Parts { mu_squared, variation, .. } = Allowance::new(&total, 0.0).unwrap()
+                let Allowance::Parts { mu_squared, variation, .. } =
+                    Allowance::new(&total, 0.0, 0.0).unwrap()
                 else {
                     panic!("an exact total has parts")
                 };
@@ -212,11 +232,41 @@ mod tests {
         }
     }
 
+    /// All of the parts together are within δ, and shares of the part for keys add up to it.
+    #[test]
+    fn a_part_for_keys_is_taken_from_delta() {
+        for (delta, part) in [(1e-6, 5e-7), (1e-6, 9.99e-7), (0.1, 1e-12), (1e-12, 3e-13)] {
+            for epsilon in [0.1, 1.0, 20.0] {
+                let total = Budget::new(epsilon, delta).unwrap();
+                let split = Allowance::new(&total, 0.0, part).unwrap();
+                let Allowance::Parts { mu_squared, variation, key_delta, .. } = split else {
+                    panic!("an exact total has parts")
+                };
+                let sigma = (1.0 + 0.99 / (1_u64 << 43) as f64) / mu_squared.sqrt();
+                let reached = gaussian_delta(sigma, epsilon).unwrap() + variation * (1.0 + epsilon.exp());
+                assert!(reached + key_delta <= delta * (1.0 + 2e-15), "{epsilon} {delta} {part}");
+                assert!(reached + key_delta > delta * (1.0 - 1e-9), "{epsilon} {delta} {part}");
+                let third = Spend::NOTHING.with_key_delta(part / 3.0).unwrap();
+                assert!(split.admits(&Spend::composed([third; 3])));
+                assert!(!split.admits(&Spend::composed([third; 4])));
+                assert!(!Allowance::new(&total, 0.0, 0.0).unwrap().admits(&third));
+                for bad in [delta, 2.0 * delta, -part, f64::NAN] {
+                    assert!(Allowance::new(&total, 0.0, bad).is_err(), "{bad} was taken");
+                }
+            }
+        }
+        let third = Spend::NOTHING.with_key_delta(1e-9).unwrap();
+        for total in [Budget::zcdp(1.0).unwrap(), Budget::pure(1.0).unwrap()] {
+            assert!(Allowance::new(&total, 0.0, 1e-9).is_err());
+            assert!(!Allowance::new(&total, 0.0, 0.0).unwrap().admits(&third));
+        }
+    }
+
     #[test]
     fn a_part_for_pure_noise_is_taken_from_epsilon() {
         let total = Budget::new(3.0, 1e-6).unwrap();
-        let split = Allowance::new(&total, 0.5).unwrap();
-        let rest = Allowance::new(&Budget::new(2.5, 1e-6).unwrap(), 0.0).unwrap();
+        let split = Allowance::new(&total, 0.5, 0.0).unwrap();
+        let rest = Allowance::new(&Budget::new(2.5, 1e-6).unwrap(), 0.0, 0.0).unwrap();
         let (Allowance::Parts { mu_squared, pure_epsilon, .. }, Allowance::Parts { mu_squared: whole, .. }) =
             (split, rest)
         else {
@@ -225,11 +275,11 @@ mod tests {
         assert_eq!(pure_epsilon, 0.5);
         assert!((mu_squared / whole - 1.0).abs() < 1e-14);
         for bad in [3.0, 4.0, -0.1, f64::NAN, f64::INFINITY, 3.0 - 1e-9] {
-            assert!(Allowance::new(&total, bad).is_err(), "{bad} was taken");
+            assert!(Allowance::new(&total, bad, 0.0).is_err(), "{bad} was taken");
         }
         for total in [Budget::zcdp(1.0).unwrap(), Budget::pure(1.0).unwrap()] {
-            assert!(Allowance::new(&total, 0.5).is_err());
-            assert!(Allowance::new(&total, 0.0).is_ok());
+            assert!(Allowance::new(&total, 0.5, 0.0).is_err());
+            assert!(Allowance::new(&total, 0.0, 0.0).is_ok());
         }
     }
 
@@ -237,10 +287,10 @@ mod tests {
     fn a_total_by_zcdp_is_one_allowance() {
         let total = Budget::new(3.0, 1e-6).unwrap().with_calibration(Calibration::Zcdp).unwrap();
         let expected = Allowance::Concentrated { rho: zcdp_rho(3.0, 1e-6).unwrap() };
-        assert_eq!(Allowance::new(&total, 0.0).unwrap(), expected);
+        assert_eq!(Allowance::new(&total, 0.0, 0.0).unwrap(), expected);
         assert!(expected.is_shared());
         let paper = Budget::new(0.5, 1e-6).unwrap().with_calibration(Calibration::Paper).unwrap();
-        assert!(Allowance::new(&paper, 0.0).unwrap_err().to_string().contains("closed form"));
+        assert!(Allowance::new(&paper, 0.0, 0.0).unwrap_err().to_string().contains("closed form"));
     }
 
     #[test]

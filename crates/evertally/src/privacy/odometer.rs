@@ -72,6 +72,7 @@ pub struct Odometer {
     unit: Unit,
     total: Budget,
     pure_part: f64,
+    key_part: f64,
     allowance: Allowance,
     spent: SpendSum,
     entries: Vec<Entry>,
@@ -92,9 +93,9 @@ impl Odometer {
     /// account for it.
     pub fn new(population: impl Into<String>, unit: Unit, total: Budget) -> Result<Self> {
         let population = checked_name("population", population.into())?;
-        let allowance = Allowance::new(&total, 0.0)?;
+        let allowance = Allowance::new(&total, 0.0, 0.0)?;
         let (spent, entries) = (SpendSum::default(), Vec::new());
-        Ok(Self { population, unit, total, pure_part: 0.0, allowance, spent, entries })
+        Ok(Self { population, unit, total, pure_part: 0.0, key_part: 0.0, allowance, spent, entries })
     }
 
     /// Reserves a part of an (ε, δ) total for pure noise. The rest, (ε − part, δ), is for Gaussian
@@ -121,8 +122,39 @@ impl Odometer {
         if !self.entries.is_empty() {
             return Err(Error::bad("pure_part", "set before anything is spent", six_digits(part)));
         }
-        let allowance = Allowance::new(&self.total, part)?;
+        let allowance = Allowance::new(&self.total, part, self.key_part)?;
         Ok(Self { pure_part: part, allowance, ..self })
+    }
+
+    /// Reserves a part of the δ of an (ε, δ) total for keys that appear although one unit decides whether
+    /// they can ([`Discovery::key_delta`](crate::Discovery::key_delta)). The rest is for noise. Without such a
+    /// part, no discovery is admitted.
+    ///
+    /// The split must be stated first, for the same reason as that of
+    /// [`with_pure_part`](Self::with_pure_part).
+    ///
+    /// # Errors
+    /// `BadParameter` unless 0 ≤ part < δ, for a total that is not an exact (ε, δ), and if something was
+    /// already spent.
+    ///
+    /// ```
+    /// use evertally::privacy::{Budget, Neighbours, Odometer, Unit};
+    /// use evertally::Plan;
+    /// let unit = Unit::person(Neighbours::AddRemove);
+    /// let total = Budget::new(2.0, 1e-6)?;
+    /// let discovery = Plan::discover(365).budget(Budget::new(1.0, 5e-7)?).build()?;
+    /// let refusing = Odometer::new("visitors", unit.clone(), total)?;
+    /// assert!(!refusing.can_afford(&discovery.spend()));
+    /// let mut odometer = refusing.with_key_part(5e-7)?;
+    /// odometer.spend("pages", &unit, discovery.spend())?;
+    /// # Ok::<(), evertally::Error>(())
+    /// ```
+    pub fn with_key_part(self, part: f64) -> Result<Self> {
+        if !self.entries.is_empty() {
+            return Err(Error::bad("key_part", "set before anything is spent", six_digits(part)));
+        }
+        let allowance = Allowance::new(&self.total, self.pure_part, part)?;
+        Ok(Self { key_part: part, allowance, ..self })
     }
 
     /// Enters a mechanism that is about to run.
@@ -180,6 +212,12 @@ impl Odometer {
     #[must_use]
     pub fn pure_part(&self) -> f64 {
         self.pure_part
+    }
+
+    /// The part of δ that is reserved for keys that appear.
+    #[must_use]
+    pub fn key_part(&self) -> f64 {
+        self.key_part
     }
 
     /// The entered mechanisms, in order.

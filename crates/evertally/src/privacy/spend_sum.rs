@@ -9,6 +9,7 @@ pub(super) struct SpendSum {
     pure_epsilon: UpwardSum,
     pure_rho: UpwardSum,
     variation: UpwardSum,
+    key_delta: UpwardSum,
 }
 
 impl SpendSum {
@@ -17,6 +18,7 @@ impl SpendSum {
         self.pure_epsilon.add(spend.pure_epsilon);
         self.pure_rho.add(spend.pure_rho);
         self.variation.add(spend.variation);
+        self.key_delta.add(spend.key_delta);
     }
 
     pub(super) fn total(&self) -> Spend {
@@ -25,6 +27,7 @@ impl SpendSum {
             pure_epsilon: self.pure_epsilon.value(),
             pure_rho: self.pure_rho.value(),
             variation: self.variation.value(),
+            key_delta: self.key_delta.value(),
         }
     }
 }

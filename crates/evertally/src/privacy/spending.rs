@@ -1,23 +1,32 @@
 //! The cost of a mechanism for one protected unit, and of several mechanisms together.
 //!
-//! **Definition.** A [`Spend`] has three parts, each of which adds up over mechanisms:
+//! **Definition.** A [`Spend`] has four parts, each of which adds up over mechanisms:
 //!
 //! | part | meaning for the mechanism | adds up because |
 //! |---|---|---|
 //! | μ² = 1/σ² | two neighbouring inputs are no easier to distinguish than N(0, 1) from N(μ, 1), and it is μ²/2-zCDP | Gaussians compose to a Gaussian |
 //! | ε | pure: no output is more likely by more than a factor e^ε | losses add |
 //! | v | on every input it is within v, in total variation, of a mechanism of that μ² | distances add |
+//! | d | on every input it is within d of another mechanism, of that μ² against its neighbour | see below |
 //!
-//! The last part is for noise that is Gaussian up to a known deviation, such as integer noise. zCDP
-//! needs no such charge, and a mechanism that has one must be μ²/2-zCDP without it.
+//! v is for noise that is Gaussian up to a known deviation, such as integer noise. zCDP needs no such
+//! charge, and a mechanism that has one must be μ²/2-zCDP without it.
 //!
-//! **Guarantee.** Let mechanisms have the total (μ², E, V). Each may be chosen after seeing what
+//! d is for keys that are found ([`Discovery::key_delta`](crate::Discovery::key_delta)). For two
+//! neighbours, the mechanism M on the first is within d, in total variation, of a mechanism M' that
+//! depends on the second too, and M' on the first against M on the second is what the other parts say.
+//! So every probability on the first is larger by at most d, without a factor e^ε, and d is added
+//! to δ. It adds up: with M' in place of M, whatever follows, all probabilities change by at most d.
+//!
+//! **Guarantee.** Let mechanisms have the total (μ², E, V, D). Each may be chosen after seeing what
 //! the others released, but the costs were known from the start. Together they are (ε, δ)-private
 //! if one of these holds:
 //!
 //! - *by the curve*: δ ≥ δ_μ(ε − E) + (1 + e^ε)V, with δ_μ the curve of the Gaussian
 //!   ([`gaussian_delta`]);
-//! - *by zCDP*: ρ-zCDP with ρ = μ²/2 + Σ ε_i tanh(ε_i/2) is (ε, δ)-private ([`zcdp_delta`]).
+//! - *by zCDP*: ρ-zCDP with ρ = μ²/2 + Σ ε_i tanh(ε_i/2) is (ε, δ)-private ([`zcdp_delta`]),
+//!
+//! with δ − D in place of δ.
 //!
 //! [`Spend::epsilon`] and [`Spend::delta_at`] return the smaller result. If costs themselves depend
 //! on what was released, only a total that was fixed in advance is a guarantee. That is the
@@ -65,11 +74,14 @@ pub struct Spend {
     /// Σ ε_i tanh(ε_i/2) of the pure mechanisms. It is not a function of their sum.
     pub(super) pure_rho: f64,
     pub(super) variation: f64,
+    /// The part of δ for keys that appear.
+    pub(super) key_delta: f64,
 }
 
 impl Spend {
     /// No cost.
-    pub const NOTHING: Self = Self { mu_squared: 0.0, pure_epsilon: 0.0, pure_rho: 0.0, variation: 0.0 };
+    pub const NOTHING: Self =
+        Self { mu_squared: 0.0, pure_epsilon: 0.0, pure_rho: 0.0, variation: 0.0, key_delta: 0.0 };
 
     /// The largest μ² of a spend: that of the smallest noise for which the curve is known.
     pub const MAX_MU_SQUARED: f64 = 1.0 / (SIGMA_RANGE.0 * SIGMA_RANGE.0);
@@ -98,7 +110,8 @@ impl Spend {
                 six_digits(variation),
             ));
         }
-        Ok(Self { mu_squared, pure_epsilon, pure_rho: rho_of_pure(pure_epsilon), variation })
+        let pure_rho = rho_of_pure(pure_epsilon);
+        Ok(Self { mu_squared, pure_epsilon, pure_rho, variation, key_delta: 0.0 })
     }
 
     /// Noise of standard deviation σ at sensitivity one.
@@ -107,6 +120,28 @@ impl Spend {
             NoiseKind::Gaussian => Self::of_gaussian(sigma),
             NoiseKind::Laplace => Self::of_laplace(sigma),
         }
+    }
+
+    /// A part of δ for keys that appear, and nothing else.
+    pub(crate) fn of_keys(key_delta: f64) -> Self {
+        Self { key_delta, ..Self::NOTHING }
+    }
+
+    /// The same with a part of δ for keys that appear although one unit decides whether they can
+    /// ([`Discovery::key_delta`](crate::Discovery::key_delta)). It is added to every δ.
+    ///
+    /// # Errors
+    /// `BadParameter` unless 0 ≤ `key_delta` < 1.
+    ///
+    /// ```
+    /// use evertally::privacy::Budget;
+    /// let spend = Budget::new(1.0, 1e-6)?.spend().with_key_delta(1e-7)?;
+    /// assert!((spend.delta_at(1.0)? / 1.1e-6 - 1.0).abs() < 1e-9);
+    /// # Ok::<(), evertally::Error>(())
+    /// ```
+    pub fn with_key_delta(self, key_delta: f64) -> Result<Self> {
+        check_in("key_delta", key_delta, 0.0, 1.0_f64.next_down())?;
+        Ok(Self { key_delta, ..self })
     }
 
     /// The same noise, produced by draws that are this far from it in total variation.
@@ -160,6 +195,12 @@ impl Spend {
         self.variation
     }
 
+    /// The part of δ for keys that appear.
+    #[must_use]
+    pub fn key_delta(&self) -> f64 {
+        self.key_delta
+    }
+
     /// (1 + e^ε)V, rounded up: what the distance from Gaussian noise adds to δ.
     pub(super) fn charge(&self, epsilon: f64) -> f64 {
         if self.variation == 0.0 {
@@ -191,10 +232,14 @@ impl Spend {
     /// ```
     pub fn epsilon(&self, delta: f64) -> Result<f64> {
         if delta == 0.0 {
-            let is_pure = self.mu_squared == 0.0;
+            let is_pure = self.mu_squared == 0.0 && self.key_delta == 0.0;
             return Ok(if is_pure { self.pure_epsilon } else { f64::INFINITY });
         }
         check_delta(delta)?;
+        let delta = if self.key_delta == 0.0 { delta } else { (delta - self.key_delta).next_down() };
+        if delta < MIN_DELTA {
+            return Ok(f64::INFINITY);
+        }
         Ok(self.epsilon_by_curve(delta)?.min(self.epsilon_by_zcdp(delta)?))
     }
 
@@ -212,7 +257,8 @@ impl Spend {
     /// ```
     pub fn delta_at(&self, epsilon: f64) -> Result<f64> {
         check_in("epsilon", epsilon, 0.0, 1e12)?;
-        Ok(self.delta_by_curve(epsilon)?.min(self.delta_by_zcdp(epsilon)?))
+        let delta = self.delta_by_curve(epsilon)?.min(self.delta_by_zcdp(epsilon)?);
+        Ok(if self.key_delta == 0.0 { delta } else { (delta + self.key_delta).next_up().min(1.0) })
     }
 
     pub(super) fn epsilon_by_curve(&self, delta: f64) -> Result<f64> {
@@ -288,7 +334,9 @@ impl fmt::Display for Spend {
         // Integer noise is within 10⁻²⁰ of Gaussian noise, which is not worth printing.
         let beside =
             (self.variation > 1e-15).then(|| format!("a distance of {}", six_digits(self.variation)));
-        let parts: Vec<String> = [gaussian, pure, beside].into_iter().flatten().collect();
+        let of_keys = (self.key_delta > 0.0)
+            .then(|| format!("δ = {} for groups that appear", six_digits(self.key_delta)));
+        let parts: Vec<String> = [gaussian, pure, beside, of_keys].into_iter().flatten().collect();
         f.pad(&if parts.is_empty() { "nothing".to_owned() } else { parts.join(" and ") })
     }
 }

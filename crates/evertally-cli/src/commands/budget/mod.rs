@@ -93,15 +93,20 @@ struct NewArgs {
     /// The part of ε to set aside for runs with --delta 0
     #[arg(long, value_name = "E", conflicts_with = "rho", help_heading = "Total")]
     pure_part: Option<f64>,
+    /// The part of δ to set aside for groups that are found (evertally count --discover)
+    ///
+    /// A run with --discover spends its --discover-delta of this part, and its noise spends the rest.
+    #[arg(long, value_name = "D", conflicts_with = "rho", help_heading = "Total")]
+    groups_part: Option<f64>,
 }
 
 impl NewArgs {
     fn total(&self) -> Result<Total> {
-        let is_chosen = self.calibration.is_some() || self.pure_part.is_some();
+        let is_chosen = self.calibration.is_some() || self.pure_part.is_some() || self.groups_part.is_some();
         match (self.epsilon, self.delta, self.rho) {
             (None, None, Some(rho)) => Ok(Total::Concentrated { rho }),
             (Some(_), Some(0.0), None) if is_chosen => Err(CliError::bad(
-                "--calibration and --pure-part split an (ε, δ) total: with --delta 0 there is nothing to choose",
+                "--calibration, --pure-part and --groups-part split an (ε, δ) total: with --delta 0 there is nothing to choose",
             )),
             (Some(epsilon), Some(0.0), None) => Ok(Total::Pure { epsilon }),
             (Some(epsilon), Some(delta), None) => Ok(Total::Approximate {
@@ -109,6 +114,7 @@ impl NewArgs {
                 delta,
                 calibration: self.calibration.unwrap_or_default().to_string(),
                 pure_part: self.pure_part.unwrap_or_default(),
+                key_part: self.groups_part.unwrap_or_default(),
             }),
             _ => Err(CliError::bad("expected --epsilon with --delta, or --rho: what may be spent in total")),
         }

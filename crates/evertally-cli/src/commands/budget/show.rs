@@ -63,6 +63,8 @@ struct View {
     neighbours: String,
     total: String,
     pure_part: f64,
+    /// The part of δ for groups that are found.
+    key_part: f64,
     /// The δ of every ε.
     at_delta: f64,
     spent: Amount,
@@ -82,6 +84,8 @@ struct Amount {
     mu_squared: f64,
     pure_epsilon: f64,
     variation: f64,
+    /// The part of δ for groups that appear.
+    key_delta: f64,
     epsilon: Option<f64>,
 }
 
@@ -109,6 +113,7 @@ impl Amount {
             mu_squared: spend.mu_squared(),
             pure_epsilon: spend.pure_epsilon(),
             variation: spend.variation(),
+            key_delta: spend.key_delta(),
             epsilon: epsilon.is_finite().then_some(epsilon),
         })
     }
@@ -133,6 +138,7 @@ impl View {
             neighbours: odometer.unit().neighbours().to_string(),
             total: odometer.total().to_string(),
             pure_part: odometer.pure_part(),
+            key_part: odometer.key_part(),
             at_delta,
             spent: Amount::new(odometer.spent(), at_delta)?,
             left: Amount::new(odometer.remaining(), at_delta)?,
@@ -156,7 +162,13 @@ fn bars(odometer: &Odometer) -> Vec<Bar> {
     // Pure runs draw on ρ only if the total is not split.
     let rho = if is_split { spent.mu_squared() / 2.0 } else { spent.rho() };
     let rho = Bar { what: "ρ".to_owned(), spent: rho, left: left.mu_squared() / 2.0 };
-    if is_split { vec![rho, pure()] } else { vec![rho] }
+    let mut bars = if is_split { vec![rho, pure()] } else { vec![rho] };
+    if odometer.key_part() > 0.0 {
+        let spent = spent.key_delta();
+        let left = (odometer.key_part() - spent).max(0.0);
+        bars.push(Bar { what: "δ of groups".to_owned(), spent, left });
+    }
+    bars
 }
 
 #[derive(Serialize)]
@@ -185,6 +197,9 @@ fn account(view: &View) -> String {
         format!("{}: {}, for one {} ({})\n", view.population, view.total, view.unit, view.neighbours);
     if view.pure_part > 0.0 {
         text.push_str(&format!("of which ε = {} is set aside for pure noise\n", view.pure_part));
+    }
+    if view.key_part > 0.0 {
+        text.push_str(&format!("of which δ = {:e} is set aside for groups that are found\n", view.key_part));
     }
     let at = format!("ε at δ = {}", delta_in_words(view.at_delta));
     let mut rows = vec![["", "when", "run", "ρ", at.as_str()].map(str::to_owned)];

@@ -5,7 +5,9 @@
 //! are made before the first step is released, and from public choices. A run that does not fit in memory
 //! is refused before anything is released, with a reason that names the limit only.
 //!
-//! The input is read whole before the first step, because persons are decided by time.
+//! The input is read whole before the first step, because persons are decided by time. A group with fewer
+//! persons than the floor at the end has fewer at every step, so it can never appear. It is left out before
+//! the counter, the record of the noise key and the check of memory see it, which changes no release.
 
 use super::events::check_name_columns;
 use super::options::CountArgs;
@@ -13,6 +15,7 @@ use super::release::describe;
 use super::summary::{Released, summary};
 use super::task::Task;
 use super::{feed, finish};
+use crate::budget_file::Charge;
 use crate::error::{CliError, Result};
 use crate::input::Inputs;
 use crate::mechanism::Finding;
@@ -38,11 +41,6 @@ pub(super) fn check(args: &CountArgs) -> Result<()> {
         (args.plot.is_some(), "--plot", "how many groups there are to draw is not known"),
         (args.covariance.path()?.is_some(), "--covariance", "a table of errors is for declared groups"),
         (args.horizon == Some(Horizon::Unbounded), "--horizon unbounded", BEFORE_THE_END),
-        (
-            args.budget_file.path().is_some(),
-            "--budget-file",
-            "a part of δ is for groups that appear, which a budget file does not add up",
-        ),
     ];
     match refused.into_iter().find(|(is_given, ..)| *is_given) {
         Some((_, option, reason)) => {
@@ -82,10 +80,20 @@ fn builder(task: &Task<'_>) -> Result<DiscoveryBuilder> {
     Ok(builder)
 }
 
-pub(super) fn run(task: &Task<'_>, key: Key, format: OutputFormat, inputs: &Inputs) -> Result<()> {
+pub(super) fn run(
+    task: &Task<'_>,
+    key: Key,
+    charge: Option<Charge>,
+    format: OutputFormat,
+    inputs: &Inputs,
+) -> Result<()> {
     let args = task.args;
     // Bad parameters are refused before anything is read.
     let finding = Finding::new(&builder(task)?, task.post_processing.clone(), task.intervals())?;
+    let spend = finding.discovery.spend();
+    if let Some(charge) = &charge {
+        charge.check_spend(&spend, key.tag())?;
+    }
     let Some(buckets) = task.buckets() else {
         return Err(CliError::bad("--discover needs --time"));
     };
@@ -102,11 +110,13 @@ pub(super) fn run(task: &Task<'_>, key: Key, format: OutputFormat, inputs: &Inpu
     }
     let mut reader = inputs.open(args.inputs.layout(), &task.columns(), false)?;
     check_name_columns(task, reader.as_ref())?;
-    let steps = feed::gather_open(task, buckets.clone(), task.memory_limit() / 2, reader.as_mut())?;
+    let floor = finding.discovery.floor();
+    let steps = feed::gather_open(task, buckets.clone(), floor, task.memory_limit() / 2, reader.as_mut())?;
     finish::check_memory()?;
     let (key, mut watch) = key.watched(&finding.discovery.persons().noise_name())?;
     let mut counter = finding.start(key, &steps)?;
-    watch.admit_whole(None, |chain| {
+    let payment = charge.map(|charge| (charge, spend));
+    let receipt = watch.admit_whole(payment, |chain| {
         for step in 0..steps.steps() {
             let each = || steps.of_step(step);
             chain.step_of_named(each().map(|row| (row.key.as_bytes(), row.amount.grid_steps())));
@@ -117,6 +127,9 @@ pub(super) fn run(task: &Task<'_>, key: Key, format: OutputFormat, inputs: &Inpu
     interrupt::advise(finish::advice(task));
     let mut header = Header::new();
     finding.describe(&mut header);
+    if let Some(receipt) = &receipt {
+        receipt.describe(&mut header);
+    }
     describe(task, steps.steps(), &mut header);
     if let Some(column) = &args.group_by {
         header.record("key_column", column.clone());

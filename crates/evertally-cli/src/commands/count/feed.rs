@@ -48,19 +48,18 @@ fn gather_present(
     Ok(with_progress("deciding what counts", |_| present.finish()))
 }
 
-/// Gathers every event of a finished input whose groups are not declared.
+/// Gathers every event of a finished input whose groups are not declared. Groups with fewer persons than
+/// the floor are left out.
 pub(super) fn gather_open(
     task: &Task<'_>,
     buckets: Buckets,
+    floor: u64,
     memory_limit: u64,
     reader: &mut dyn RowReader,
 ) -> Result<OpenSteps> {
-    let gather = OpenGather::new(buckets, task.rules(), memory::at_most(memory_limit))?;
+    let gather = OpenGather::new(buckets, task.rules(), memory::at_most(memory_limit))?.at_or_above(floor);
     let mut gather = gather.spilling_to(|| Ok(Box::new(tempfile::tempfile()?)));
-    each_usable(task, reader, |row, left_out| {
-        let event = left_out.skip(row.filtered_event())?.flatten();
-        Ok(event.map(|event| gather.push(&event)))
-    })?;
+    gather_into(gather.events(), task, reader)?;
     Ok(with_progress("deciding what counts", |_| gather.finish())?)
 }
 

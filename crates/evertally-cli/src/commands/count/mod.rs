@@ -75,11 +75,11 @@ pub(crate) fn run(args: &CountArgs) -> Result<()> {
     }
     let charge =
         args.budget_file.charge("count", Path::new(&task.source), task.unit(), task.spec.neighbours)?;
+    if args.discover {
+        return discover::run(&task, key, charge, format, &inputs);
+    }
     if let Some(charge) = &charge {
         charge.check(task.spec.budget.budget()?, key.tag())?;
-    }
-    if args.discover {
-        return discover::run(&task, key, format, &inputs);
     }
     // Bad parameters are refused before anything is read, unless they depend on what is read.
     let prepare = |horizon| {

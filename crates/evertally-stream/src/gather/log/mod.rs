@@ -38,6 +38,7 @@ mod shelf;
 mod spill;
 mod symbols;
 mod tag;
+mod texts;
 
 use crate::amount::Amount;
 use crate::decide::Counted;
@@ -54,6 +55,7 @@ use spill::{Open, Spilled};
 use symbols::Symbols;
 pub use tag::Tag;
 use tag::{SHELVES, Tagger};
+pub(super) use texts::Texts;
 
 /// Room for claims in any case. With less, few claims would be spilled at a time, each to a block of its own.
 const LEAST_ROOM: u64 = if cfg!(test) { 2048 } else { 8 << 20 };
@@ -253,18 +255,43 @@ impl Log {
                 let Some(form) = spilled.read(shelf, &mut part)? else { break };
                 self.take_back(shelf, &part, &form)?;
             }
-            let Self { form, decider, symbols, pool, desk, shelves, .. } = &mut self;
-            let sorted = &mut shelves.get(shelf).sorted;
-            desk.old.clear();
-            sorted.read(pool, &mut desk.old);
-            sorted.clear(pool);
-            shelf::each_group(&desk.old, form, |_, claims| {
-                decider.decide(claims, symbols, |step, counted| count(Some((step, counted))));
-                count(None);
-                Ok(())
-            })?;
+            self.decide_shelf(shelf, &mut count)?;
+            self.shelves.get(shelf).sorted.clear(&mut self.pool);
         }
         Ok(self.symbols)
+    }
+
+    /// The same before the end, if all claims are in memory: they stay. Nothing is passed on otherwise, and the
+    /// answer says so.
+    ///
+    /// # Errors
+    /// [`Error::Spill`] if the memory was changed.
+    pub(super) fn foresee(&mut self, mut count: impl FnMut(Option<(u64, Counted)>)) -> Result<bool> {
+        if self.spilled.as_ref().is_some_and(|spilled| !spilled.is_empty()) {
+            return Ok(false);
+        }
+        for shelf in self.shelves.numbers() {
+            self.sort(shelf)?;
+            self.decide_shelf(shelf, &mut count)?;
+        }
+        Ok(true)
+    }
+
+    /// Passes on what counts of the claimants of a shelf, whose claims are sorted in.
+    fn decide_shelf(&mut self, shelf: usize, count: &mut impl FnMut(Option<(u64, Counted)>)) -> Result<()> {
+        let Self { form, decider, symbols, pool, desk, shelves, .. } = self;
+        desk.old.clear();
+        shelves.get(shelf).sorted.read(pool, &mut desk.old);
+        shelf::each_group(&desk.old, form, |_, claims| {
+            decider.decide(claims, symbols, |step, counted| count(Some((step, counted))));
+            count(None);
+            Ok(())
+        })
+    }
+
+    /// The keys by their numbers.
+    pub(super) fn symbols(&self) -> &Symbols {
+        &self.symbols
     }
 
     /// Merges what was spilled from a shelf with what is on it.

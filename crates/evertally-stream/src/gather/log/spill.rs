@@ -45,6 +45,11 @@ impl Spilled {
         Self { open: Some(open), file: None, end: 0, buffer: Vec::new(), has_failed: false, rounds }
     }
 
+    /// Whether nothing was spilled.
+    pub(super) fn is_empty(&self) -> bool {
+        self.rounds.is_empty()
+    }
+
     /// Begins with the parts of all shelves, whose claims have this form.
     pub(super) fn begin(&mut self, form: Form) {
         let start = self.end + self.buffer.len() as u64;

@@ -5,9 +5,9 @@
 //! they count under `other`.
 
 use std::cmp::Ordering;
-use std::collections::HashMap;
 use std::sync::Arc;
 
+use super::texts::Texts;
 use crate::keys::KeySet;
 use crate::names::given_name;
 
@@ -22,16 +22,13 @@ pub(in crate::gather) struct Symbols {
     is_open: bool,
     /// The place of undeclared keys.
     other: usize,
-    undeclared: Vec<Box<str>>,
-    numbers: HashMap<Box<str>, u32>,
-    text_bytes: usize,
+    undeclared: Texts,
 }
 
 impl Symbols {
     pub(super) fn new(keys: Option<KeySet>) -> Self {
         let other = keys.as_ref().map_or(0, |keys| keys.position(""));
-        let (keys, undeclared, numbers) = (keys.map(Arc::new), Vec::new(), HashMap::new());
-        Self { keys, is_open: false, other, undeclared, numbers, text_bytes: 0 }
+        Self { keys: keys.map(Arc::new), is_open: false, other, undeclared: Texts::default() }
     }
 
     /// The same if no key is declared and every key counts for itself.
@@ -39,10 +36,14 @@ impl Symbols {
         Self { is_open: true, ..Self::new(None) }
     }
 
-    /// The names of all keys that are not declared, in the order of their numbers. The first has number
-    /// one if no key is declared.
-    pub(in crate::gather) fn into_names(self) -> Vec<Box<str>> {
-        self.undeclared
+    /// The keys that are not declared. The first has number one if no key is declared.
+    pub(in crate::gather) fn into_undeclared(self) -> Texts {
+        self.undeclared.without_table()
+    }
+
+    /// How many keys are not declared.
+    pub(in crate::gather) fn undeclared_len(&self) -> usize {
+        self.undeclared.len()
     }
 
     /// The same declared keys, before any other is seen.
@@ -53,7 +54,7 @@ impl Symbols {
 
     /// Forgets the keys that are not declared.
     pub(super) fn forget(&mut self) {
-        (self.undeclared, self.numbers, self.text_bytes) = (Vec::new(), HashMap::new(), 0);
+        self.undeclared = Texts::default();
     }
 
     /// The place among undeclared keys, and the text, of one of them.
@@ -76,14 +77,7 @@ impl Symbols {
             None if self.is_open => {}
             None => return NO_KEY,
         }
-        if let Some(number) = self.numbers.get(key) {
-            return *number;
-        }
-        let number = (self.declared() + self.undeclared.len()) as u32 + 1;
-        self.numbers.insert(key.into(), number);
-        self.undeclared.push(key.into());
-        self.text_bytes += 2 * key.len();
-        number
+        (self.declared() + self.undeclared.number_of(key)) as u32 + 1
     }
 
     /// The place of the total of a key.
@@ -104,8 +98,7 @@ impl Symbols {
 
     /// About how many bytes of memory are held.
     pub(super) fn bytes(&self) -> usize {
-        let entry = size_of::<(Box<str>, u32)>() + 1 + size_of::<Box<str>>();
-        self.text_bytes + self.undeclared.len() * 2 * entry
+        self.undeclared.bytes()
     }
 
     fn declared(&self) -> usize {
@@ -117,7 +110,7 @@ impl Symbols {
         let names = self.keys.as_deref().map(KeySet::names).unwrap_or_default();
         match names.get(place) {
             Some(name) => Some(name),
-            None => self.undeclared.get(place - names.len()).map(|key| &**key),
+            None => self.undeclared.get(place - names.len()),
         }
     }
 }
