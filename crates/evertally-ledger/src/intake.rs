@@ -2,8 +2,8 @@
 //!
 //! **Guarantee.** What leaves here holds no name of a person: the id of an event and its person are 96
 //! and 128 bits of a hash keyed with a secret of this ledger. Without the secret, the files do not
-//! reveal whose event it was. Keys that are found keep their names, because they are shown later. Two ids are mistaken for one another with probability below 10⁻¹¹ for a
-//! billion of them.
+//! reveal whose event it was. Two ids are mistaken for one another with probability below 10⁻¹¹ for a
+//! billion of them. Keys that are found keep their names, because they are shown later.
 //!
 //! Any thread can do this part of the work.
 

@@ -420,10 +420,11 @@ impl CounterPlan {
         self.discovery.as_ref()
     }
 
-    /// What its noise costs.
+    /// What its noise costs. Accounts add up [`CounterPlan::key_delta`] by itself, also beside a ρ.
     #[must_use]
     pub fn spend(&self) -> Spend {
-        self.discovery.as_ref().map_or_else(|| self.plan.spend(), Discovery::spend)
+        let noise = |discovery: &Discovery| [discovery.persons().spend(), discovery.totals().spend()];
+        self.discovery.as_ref().map_or_else(|| self.plan.spend(), |found| Spend::composed(noise(found)))
     }
 
     /// δ_key: what it costs besides, for keys that appear although one person decides whether they can.
