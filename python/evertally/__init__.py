@@ -19,7 +19,7 @@ default, of float64.
 ``plan``, ``compare``          all choices, checked, and their consequences: mechanism and errors
 ``Counter``                    running totals of one number per step; ``VectorCounter``, ``KeyedCounter`` and
                                ``SparseCounter`` for vectors, declared keys and open keys
-``discover``                   plans for keys that nobody declared, and ``DiscoveringCounter``, which finds them
+``discover``                   plans for keys that nobody declared; ``DiscoveringCounter`` finds them
 ``Admission``, ``Presence``    which events of persons count, where persons are new, and who is present
 ``NoiseStream``                the noise alone, for callers who add it themselves
 ``Learner``                    private learning on numpy gradients; ``evertally.torch`` for PyTorch

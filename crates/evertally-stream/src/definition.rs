@@ -158,8 +158,8 @@ pub struct Definition<'a> {
     pub stays: Option<Stays<'a>>,
     /// The edges of the bins that are the keys, if the key of an event is a number.
     pub bins: Option<&'a [f64]>,
-    /// The branching of ranges of bins and the weights of their levels, if an event counts in a range of every
-    /// level (`evertally::ranges`).
+    /// The branching of ranges of bins and the weights of their levels, if an event counts in a range of
+    /// every level (`evertally::ranges`).
     pub ranges: Option<(u64, &'a [u64])>,
     /// Which rows count, in a form that says the same in one way only; `None` if all do.
     pub filter: Option<&'a str>,

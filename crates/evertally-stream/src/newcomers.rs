@@ -3,8 +3,8 @@
 //! **Definition.** Events come in the order in which they are decided. A person counts in at most k steps,
 //! at least b apart, with one event in each ([`Newcomers::new`]); or once in each of their first q keys,
 //! in the step of their first event there ([`Newcomers::once_per_key`]). This is the rule of
-//! [`admission`](crate::admission). A person is *new* in a key at their first event that counts there. Without
-//! keys, all events are of one key.
+//! [`admission`](crate::admission). A person is *new* in a key at their first event that counts there.
+//! Without keys, all events are of one key.
 //!
 //! **Guarantee.** The same answers as those of [`OpenGather`](crate::OpenGather), and of
 //! [`Gather`](crate::Gather) with [`Share::once_per_key`], for events that come by time, however they are

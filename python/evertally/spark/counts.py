@@ -213,7 +213,9 @@ def _released(
     recorded: Optional[NoiseKey],
     is_streaming: bool,
 ) -> tuple[DataFrame, Optional[DataFrame]]:
-    """The releases of all shards of keys, and Spark's cache of the totals of a finished table, if there is one."""
+    """The releases of all shards of keys, and Spark's cache of the totals of a finished table, if
+    there is one.
+    """
     schema = f"step bigint, start_micros bigint, {'key string, ' if job.is_keyed else ''}" + ", ".join(
         f"{name} double" for name in NUMBERS
     )

@@ -29,9 +29,9 @@ impl Cumulated {
         &self.distribution
     }
 
-    /// How far the mean squared error of the cumulative counts is from the least possible one, computed from
-    /// public numbers. The least error of a product is the product of the least errors, so the ratios over bins
-    /// and over steps multiply. `None` under Laplace noise, which the bound is not about.
+    /// How far the mean squared error of the cumulative counts is from the least possible one, computed
+    /// from public numbers. The least error of a product is the product of the least errors, so the ratios
+    /// over bins and over steps multiply. `None` under Laplace noise, which the bound is not about.
     pub(super) fn optimality(&self, plan: &Plan) -> Option<String> {
         if self.is_pure {
             return None;

@@ -3,9 +3,9 @@
 //! **Definition.** An (ε, δ) total is split in advance into allowances for the four parts of a
 //! [`Spend`]. The allowance for pure noise is e, the allowance for the distance of noise from
 //! Gaussian noise is v, and the allowance for keys that appear is d. The allowance for Gaussian noise is
-//! the largest g = μ² whose curve has δ_μ(ε − e) ≤ δ − d − (1 + e^ε)v. A ρ total, or an (ε, δ) total that
-//! is accounted by zCDP, is one allowance of ρ for all noise. A pure total is an allowance of ε. A mechanism is admitted if
-//! every sum stays within its allowance.
+//! the largest g = μ² whose curve has δ_μ(ε − e) ≤ δ − d − (1 + e^ε)v. A ρ total, or an (ε, δ) total
+//! that is accounted by zCDP, is one allowance of ρ for all noise. A pure total is an allowance of ε. A
+//! mechanism is admitted if every sum stays within its allowance.
 //!
 //! **Guarantee.** All admitted mechanisms together are within the total. This holds even if
 //! mechanisms *and their costs* are chosen after seeing earlier releases, as long as the total and

@@ -1,7 +1,7 @@
 //! The exact error of sums of bins under least squares.
 //!
-//! **Definition.** For an edge j and a number q, the sum is C_j − q·C_m, where C_j counts the first j bins and
-//! C_m all of them. With q = 0 it is a cumulative count. Its least-squares estimate is Σ f_v·y_v over the
+//! **Definition.** For an edge j and a number q, the sum is C_j − q·C_m, where C_j counts the first j bins
+//! and C_m all of them. With q = 0 it is a cumulative count. Its least-squares estimate is Σ f_v·y_v over the
 //! releases y of the lanes. [`Norms`] are ‖f‖₂ and ‖f‖₁.
 //!
 //! **Derivation.** For a range v on the path from the j-th bin upwards, let P be what it has before the edge.

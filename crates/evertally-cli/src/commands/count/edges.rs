@@ -2,9 +2,9 @@
 //!
 //! **Definition.** Either numbers in ascending order, or `LO..HI:N` for N equal bins between LO and HI, or
 //! `LO..HI:Nlog` for N bins whose ends grow by one factor. The i-th of N + 1 evenly spaced edges is
-//! (LO·(N − i) + HI·i)/N in doubles. Those of a logarithmic scale are rounded to four digits, which people can
-//! read, and which hide the last bits of powers: the edges are the same on every machine. LO and HI are edges
-//! as they were given.
+//! (LO·(N − i) + HI·i)/N in doubles. Those of a logarithmic scale are rounded to four digits, which
+//! people can read, and which hide the last bits of powers: the edges are the same on every machine. LO
+//! and HI are edges as they were given.
 
 use crate::error::{CliError, Result, shown};
 

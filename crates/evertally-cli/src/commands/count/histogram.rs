@@ -4,7 +4,8 @@
 //! e_k on. A bin is a group, so everything that holds for groups holds for bins. An event without a value is
 //! in `other`. A cell that is neither empty nor a finite number is an error.
 //!
-//! With `--quantiles` or `--cumulative`, [`super::quantiles`] says what is released instead of totals of bins.
+//! With `--quantiles` or `--cumulative`, [`super::quantiles`] says what is released instead of totals of
+//! bins.
 //!
 //! **Guarantee.** An event is in one bin, and a person whose first event of a step counts is in one bin of
 //! the step: bins add no noise to each other. Edges are compared as doubles and are part of the noise's

@@ -208,7 +208,8 @@ impl<'a> Task<'a> {
     }
 }
 
-/// How the numbers of a statistic are read. Each number of nodes with a degree or more includes those after it.
+/// How the numbers of a statistic are read. Each number of nodes with a degree or more includes those
+/// after it.
 pub(super) fn reading(statistic: Statistic) -> Reading {
     if statistic == Statistic::Degrees { Reading::Nested } else { Reading::Totals }
 }
