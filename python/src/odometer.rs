@@ -68,9 +68,9 @@ impl Odometer {
     }
 
     /// Records a mechanism that is about to run: a Plan, a Discovery, a BatchPlan, or a Spend. A plan
-    /// protects its `unit`, or the one that is named here. A plan for totals that bounds persons (`max_steps`)
-    /// never protects an event at its cost: without one event of a person, another one may count. A
-    /// mechanism that exceeds the total is refused, and nothing changes.
+    /// protects its `unit`, or the one that is named here. A plan for totals that bounds persons
+    /// (`max_steps`) never protects an event at its cost: without one event of a person, another one may
+    /// count. A mechanism that exceeds the total is refused, and nothing changes.
     #[pyo3(signature = (name, mechanism, *, unit=None))]
     fn spend(
         &self,

@@ -14,8 +14,8 @@
 //! [`Ranges::bins_from`] gives the least-squares estimates x̂ of the bins: those that minimise
 //! Σ(y_v/w_l − x̂(v))²·w_l² over all lanes v, where x̂(v) is the sum over the range. Sums of x̂ are
 //! consistent, and have the least variance among all unbiased linear estimates from the releases of the
-//! step (Gauss–Markov). The releases of *other* steps add nothing to them if the noise over time is the same in
-//! all lanes: `docs/histograms.md` has the proof.
+//! step (Gauss–Markov). The releases of *other* steps add nothing to them if the noise over time is the
+//! same in all lanes: `docs/histograms.md` has the proof.
 //!
 //! **Algorithm** (Hay, Rastogi, Miklau and Suciu 2010, for nodes of any size and weight). Upwards, z_v is the
 //! estimate of a range from its own subtree, and a_v its variance in units of s². A single bin has
@@ -24,8 +24,8 @@
 //! > 1/a = w_l² + 1/A,   z = g·y/w_l + (1 − g)·Σz_c,   g = w_l²·a.
 //!
 //! Downwards, the estimate x̂ of the largest ranges is z, and a child gets
-//! x̂_c = z_c + (a_c/A)(x̂_v − Σz_c'). This is inference in a tree of Gaussian variables: given the sum of v, the children are independent of
-//! everything else, with variances a_c and a known sum.
+//! x̂_c = z_c + (a_c/A)(x̂_v − Σz_c'). This is inference in a tree of Gaussian variables: given the
+//! sum of v, the children are independent of everything else, with variances a_c and a known sum.
 //!
 //! **Cost.** O(lanes) per step, and O(h) for the error of one sum ([`Ranges::norms`]). The oracle of all of
 //! it is dense least squares (`ranges/tests`).

@@ -14,8 +14,8 @@
 //! **Guarantee.** It holds the q-quantile with probability p or more, at any number of bins. *Proof.* If
 //! l > J, then J did not qualify for l: ĝ_J < −M_J. But g_J ≥ 0, so ĝ_J − g_J < −M_J. If u < J, then J did
 //! not qualify for u: J > 1 and ĝ_{J−1} > M_{J−1}. But g_{J−1} < 0, so ĝ_{J−1} − g_{J−1} > M_{J−1}. The
-//! law of noise is symmetric, so each of these has a probability of at most (1 − p)/2. J is fixed by the data: only
-//! two of the m tests can make the interval wrong, and there is nothing to add up over bins. ∎
+//! law of noise is symmetric, so each of these has a probability of at most (1 − p)/2. J is fixed by the
+//! data: only two of the m tests can make the interval wrong, and there is nothing to add up over bins. ∎
 //!
 //! Whatever makes the interval wider keeps the guarantee. If Ĉ_m is not more than its margin, the number of
 //! events cannot be told from zero: the interval is the whole line and there is no estimate. The interval is
