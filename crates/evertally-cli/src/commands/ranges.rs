@@ -8,7 +8,7 @@ use evertally::ranges::Ranges;
 const EXAMPLES: &str = "\
 Examples:
   What do ranges of bins gain over the bins alone?
-    evertally research ranges --bins 8,64,1024
+    evertally research ranges --bin-counts 8,64,1024
 
 How to read it: an event is in one bin, and the number of events below each
 edge is wanted. The squared error is the mean over all edges, in units of
@@ -27,7 +27,7 @@ const MAX_BINS: usize = 100_000;
 pub(crate) struct RangesArgs {
     /// Numbers of bins, separated by commas
     #[arg(long, value_name = "M,M,…", value_delimiter = ',', required = true)]
-    bins: Vec<usize>,
+    bin_counts: Vec<usize>,
     /// Compare for pure ε, with Laplace noise. The least possible error is then not known
     #[arg(long)]
     pure: bool,
@@ -47,9 +47,11 @@ struct Row {
 
 pub(crate) fn run(args: &RangesArgs) -> Result<()> {
     let mut text = String::new();
-    for bins in &args.bins {
+    for bins in &args.bin_counts {
         if !(1..=MAX_BINS).contains(bins) {
-            return Err(CliError::bad(format!("--bins: expected numbers from 1 to {MAX_BINS}, got {bins}")));
+            return Err(CliError::bad(format!(
+                "--bin-counts: expected numbers from 1 to {MAX_BINS}, got {bins}"
+            )));
         }
         let rows = rows(*bins, args.pure)?;
         text.push_str(&if args.json { json(&rows)? } else { people(&rows) });

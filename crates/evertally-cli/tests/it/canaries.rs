@@ -181,7 +181,7 @@ fn releases_and_pictures_show_no_count_and_no_key() {
         planted.succeeds(&format!("count timed.csv {timed} --histogram amount --bins 0,900000000 {extra}"));
     }
     planted.fails(&format!("count timed.csv {timed} --histogram region --bins 0,5 --quantiles 0.5"));
-    planted.succeeds("research ranges --bins 4");
+    planted.succeeds("research ranges --bin-counts 4");
     // Rows that are chosen, and rows that cannot be read.
     planted.succeeds(&format!("count timed.csv {timed} --where amount>1"));
     planted.succeeds(&format!("count timed.csv {timed} --value region --clamp 0,9 --skip-bad-rows"));
