@@ -1,6 +1,6 @@
 //! Which events of persons count, and where persons are new.
 
-use evertally::{Participation, Shape};
+use evertally::{DiscoveringCounter, Participation, Shape};
 use evertally_stream::{Arrival, KeySet, Newcomers, given_name};
 use numpy::PyArray1;
 use pyo3::prelude::*;
@@ -29,7 +29,7 @@ enum Limits {
 enum Keys {
     /// All events are of one total.
     None,
-    /// Any names. An event without one does not count.
+    /// Any names. An event without one, or with one that no counter takes, does not count.
     Open,
     /// An event of any other key is one of `other`.
     Declared(KeySet),
@@ -40,7 +40,7 @@ impl Keys {
     fn of<'a>(&'a self, given: Option<&'a str>) -> Option<&'a str> {
         match self {
             Self::None => Some(""),
-            Self::Open => given_name(given),
+            Self::Open => given_name(given).filter(|key| key.len() <= DiscoveringCounter::MAX_KEY_BYTES),
             Self::Declared(keys) => {
                 keys.names().get(keys.position(given.unwrap_or_default())).map(String::as_str)
             }
@@ -112,8 +112,8 @@ impl Admission {
     /// these are the first of their person in their key.
     ///
     /// persons, keys, ids: lists or arrays of names. An event without a person never counts. Where the plan
-    /// declares keys, an event of any other is one of `other`; where it does not, one without a key does not
-    /// count. A second event of a person with the same id does not count; ids are not part of a saved state.
+    /// declares keys, an event of any other is one of `other`; where it does not, one without a key, or with
+    /// one of more than 4,096 bytes, does not count. A second event of a person with the same id does not count; ids are not part of a saved state.
     /// steps: one step for all events, or an array of int64. An event of a step after the last never counts.
     #[pyo3(signature = (persons, steps, keys=None, ids=None))]
     fn admit<'py>(

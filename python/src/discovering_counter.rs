@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use evertally::internals::noise::{KeyedNoise, LaneTag, Tagger};
 use evertally_keys::{InputChain, Uses};
-use evertally_stream::Amount;
+use evertally_stream::{Amount, given_name};
 use numpy::{Ix1, PyArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -96,7 +96,9 @@ struct OpenStep {
 }
 
 impl State {
+    /// Keys are the names that admission knows: without white space around them.
     fn add(&mut self, key: &str, amount: f64, new_persons: u64) -> Result<(), Failure> {
+        let key = given_name(Some(key)).unwrap_or_default();
         let step = self.counter.steps_closed();
         let amount = Amount::nearest(amount).map_err(|error| evertally::Error::BadInput {
             step,

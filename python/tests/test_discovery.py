@@ -137,6 +137,25 @@ def test_batches_add_as_single_calls_do() -> None:
     assert one.close_step() == batch.close_step()
 
 
+def test_admission_and_the_counter_know_the_same_names() -> None:
+    discovery = evertally.discover(2, epsilon=60.0, delta=0.1, max_steps=2)
+    key = evertally.NoiseKey.generate()
+    admission = evertally.Admission(discovery, key)
+    persons = [f"p{number}" for number in range(400)]
+    pages = ["/a" if number % 2 else " /a\t" for number in range(400)]
+    counts, new = admission.admit([*persons, "long"], 0, keys=[*pages, "x" * 4097])
+    assert counts[:-1].all() and new[:-1].all()
+    assert not counts[-1], "no counter takes such a key"
+    counter = evertally.DiscoveringCounter(discovery, key)
+    counter.add_each(pages, np.ones(400), new[:-1])
+    counter.add("/a ", 1.0, 0)
+    (found,) = counter.close_step()
+    assert found.key == "/a"
+    assert abs(found.release.value - 401) < 6 * found.release.standard_error
+    with pytest.raises(evertally.BadParameter):
+        counter.add("  ", 1.0, 1)
+
+
 @pytest.mark.parametrize(
     ("add", "error"),
     [

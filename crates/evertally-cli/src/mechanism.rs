@@ -79,7 +79,7 @@ impl Prepared {
             header.record("grid", grid);
         }
         let (rmse, of_periods) = match &self.reading {
-            Reading::Totals | Reading::Nested => ("rmse", "rmse_of_periods"),
+            Reading::Totals | Reading::Nested { .. } => ("rmse", "rmse_of_periods"),
             Reading::Cumulated(_) => ("rmse_of_cumulative_counts", "rmse_of_cumulative_counts_of_periods"),
             Reading::Means(_) => ("rmse_of_count", "rmse_of_count_of_periods"),
         };

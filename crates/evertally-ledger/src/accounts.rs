@@ -75,6 +75,9 @@ pub struct Entry {
     name: EpochName,
 }
 
+/// How much more than the reserve a sum of shares may be, for its rounding.
+const HEADROOM: f64 = 1.0 / (1_u64 << 45) as f64;
+
 /// What lost entries are called.
 pub(crate) const LOST: &str = "lost";
 
@@ -392,11 +395,12 @@ impl Population {
         (self.key_delta - self.spent_on_keys()).max(0.0)
     }
 
-    /// Refuses a δ_key that is not set aside.
+    /// Refuses a δ_key that is not set aside. Shares that add up to the reserve fit for any rounding:
+    /// thresholds keep a relative 10⁻⁹ of each δ_key, and this takes 2⁻⁴⁵ of it.
     fn admit_keys(&self, key_delta: f64) -> Result<()> {
         let (spent, reserve) = (self.spent_on_keys(), self.key_delta);
         let sum = if spent == 0.0 { key_delta } else { (spent + key_delta).next_up() };
-        if !self.is_overdrawn && sum <= reserve {
+        if !self.is_overdrawn && sum <= reserve * (1.0 + HEADROOM) {
             return Ok(());
         }
         let left = if self.is_overdrawn { 0.0 } else { self.left_for_keys() };

@@ -39,7 +39,9 @@ impl Cumulated {
         let ranges = self.distribution.ranges();
         let over_bins = ranges.squared_error(false) / ranges.least_squared_error().ok()?;
         let over_steps = plan.accuracy().ratio_to_lower_bound();
-        let over_steps = over_steps.filter(|_| plan.participation() == Participation::single());
+        // A mean over a cap that is never reached would say nothing.
+        let is_known = plan.participation() == Participation::single() && !plan.is_unbounded();
+        let over_steps = over_steps.filter(|_| is_known);
         let all = over_steps.map_or(String::new(), |steps| {
             format!(", {} over steps, and so {} in all", rounded_up(steps), rounded_up(over_bins * steps))
         });
@@ -47,6 +49,11 @@ impl Cumulated {
         Some(format!(
             "mean squared error of cumulative counts at most {over_bins} times the least possible over bins{all}"
         ))
+    }
+
+    /// Whether the counts below the edges are released.
+    pub(crate) fn has_counts(&self) -> bool {
+        self.counts
     }
 
     /// Which columns the rows have.

@@ -17,8 +17,8 @@ pub(crate) enum Reading {
     Means(BoundedMean),
     /// The releases are those of ranges of bins, and give quantiles and cumulative counts.
     Cumulated(Cumulated),
-    /// Each release includes those after it, and a row is what it has more than the next.
-    Nested,
+    /// Each of so many releases includes those after it, and a row is what it has more than the next.
+    Nested { rows: u32 },
 }
 
 impl Reading {
@@ -28,7 +28,8 @@ impl Reading {
             Self::Totals => 1.0,
             Self::Means(mean) => mean.count_error(),
             Self::Cumulated(cumulated) => cumulated.distribution().ranges().count_error(),
-            Self::Nested => std::f64::consts::SQRT_2,
+            // Differences of two totals, and the last total.
+            Self::Nested { rows } => ((2.0 * f64::from(*rows) - 1.0) / f64::from(*rows)).sqrt(),
         }
     }
 }
@@ -65,7 +66,7 @@ impl Readout {
                 let per_lane = cumulated.intervals_per_lane();
                 cumulated.read(releases, self.intervals.quantile(plan, &first.spread(), per_lane))
             }
-            Reading::Nested => self.differences(plan, releases),
+            Reading::Nested { .. } => self.differences(plan, releases),
         }
     }
 

@@ -154,7 +154,7 @@ impl EstimateChart {
         let (lo, hi) = ends
             .into_iter()
             .fold((f64::INFINITY, f64::NEG_INFINITY), |(lo, hi), end| (lo.min(end), hi.max(end)));
-        let room = 0.04 * (hi - lo);
+        let room = if hi > lo { 0.04 * (hi - lo) } else { 0.5 * lo.abs().max(1.0) };
         let bottom = if self.shows_zero && lo >= 0.0 { 0.0 } else { lo - room };
         (x_axis, (bottom, hi + room), Axis::linear(bottom, hi + room, up))
     }

@@ -307,7 +307,7 @@ fn rows_that_were_changed_are_noticed() {
 fn a_new_epoch_pays_for_keys_again_and_keeps_what_was_found() {
     let home = Home::new();
     let mut ledger = home.open();
-    ledger.grant(&NewPopulation { key_delta: 0.035, ..people() }).unwrap();
+    ledger.grant(&NewPopulation { key_delta: 0.03, ..people() }).unwrap();
     create(&mut ledger, &spec());
     let events: Vec<(usize, Made)> = history().into_iter().enumerate().collect();
     let half = events.len() / 2;

@@ -29,8 +29,8 @@ use crate::error::{Error, Result};
 use crate::names::given_name;
 use crate::rules::{Event, Rules};
 
-/// The longest name of a key, in bytes.
-const MAX_KEY_BYTES: usize = 4096;
+/// The longest name of a key, in bytes: that of the counter.
+const MAX_KEY_BYTES: usize = evertally::DiscoveringCounter::MAX_KEY_BYTES;
 
 /// Up to this many keys of a person are compared one by one.
 const FEW_KEYS: usize = 16;

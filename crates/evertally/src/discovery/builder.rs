@@ -226,22 +226,26 @@ impl DiscoveryBuilder {
             let sigma = for_noise.noise_multiplier() * (1.0 + raise);
             let part =
                 |part: f64| Budget::of_noise_multiplier(round_up(sigma / part.sqrt(), 4.0 * f64::EPSILON));
-            let totals = PlanSpec {
-                budget: part((1.0 - self.share).next_down())?.into(),
-                ..self.part(1, key_delta, keys_per_person, &[])
-            };
-            let totals = totals.build()?;
-            let persons = PlanSpec {
-                budget: part(self.share)?.into(),
+            let contribution = Contribution::range(0.0, above_root(keys_per_person))?;
+            let for_persons = part(self.share)?;
+            let persons_beside = |other: &[u8]| PlanSpec {
+                budget: for_persons.into(),
                 mechanism: self.persons_mechanism,
                 participation: Participation::single(),
-                contribution: Contribution::range(0.0, above_root(keys_per_person))?,
+                contribution,
                 keys_per_step: keys_per_person,
                 arithmetic: Some(Arithmetic::Exact),
                 grid: Some(1.0),
-                ..self.part(0, key_delta, keys_per_person, totals.noise_name().as_bytes())
+                ..self.part(0, key_delta, keys_per_person, other)
             };
-            let persons = persons.build()?;
+            // The mechanism of the persons decides which keys appear, so it is in both names.
+            let alone = persons_beside(&[]).build()?.noise_name();
+            let totals = PlanSpec {
+                budget: part((1.0 - self.share).next_down())?.into(),
+                ..self.part(1, key_delta, keys_per_person, alone.as_bytes())
+            };
+            let totals = totals.build()?;
+            let persons = persons_beside(totals.noise_name().as_bytes()).build()?;
             let spend = Spend::composed([persons.spend(), totals.spend()]);
             if spend.delta_at(epsilon)? <= delta {
                 return Ok((persons, totals));
@@ -254,15 +258,16 @@ impl DiscoveryBuilder {
         Err(Error::bad("epsilon", "small enough that the noise of two counts can be fitted to it", epsilon))
     }
 
-    /// One of the two counts. Everything that decides which keys appear is in the name of its noise, and the
-    /// name of the totals is in that of the persons. So two discoveries whose persons share noise are the
-    /// same discovery, and a record under that name watches over both counts.
-    fn part(&self, role: u8, key_delta: f64, keys_per_person: u64, of_totals: &[u8]) -> PlanSpec {
+    /// One of the two counts. Everything that decides which keys appear is in the name of its noise. The
+    /// name of the totals has that of the persons alone, and the name of the persons has that of the totals.
+    /// So two discoveries that share noise, of persons or of totals, are the same discovery, and a record
+    /// under the name of the persons watches over both counts.
+    fn part(&self, role: u8, key_delta: f64, keys_per_person: u64, of_other: &[u8]) -> PlanSpec {
         let mut fields = Fields::new(MAGIC, VERSION);
         fields.put(1, Value::new().code(role));
         fields.put(2, Value::new().real(key_delta).real(self.share));
         fields.put(3, Value::new().integer(self.floor).integer(keys_per_person));
-        fields.put(4, Value::new().bytes(&self.spec.definition).raw(of_totals));
+        fields.put(4, Value::new().bytes(&self.spec.definition).raw(of_other));
         PlanSpec {
             shape: Shape::OpenKeys,
             definition: fields.into_bytes(),

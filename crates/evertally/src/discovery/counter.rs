@@ -20,9 +20,6 @@ use crate::release::Release;
 use crate::resolution::{Resolution, too_large};
 use crate::{Error, Result};
 
-/// The longest name of a key, in bytes.
-const MAX_KEY_BYTES: usize = 4096;
-
 /// A key that has appeared, with its private total.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct FoundKey<'a> {
@@ -88,6 +85,9 @@ pub struct DiscoveringCounter {
 }
 
 impl DiscoveringCounter {
+    /// The longest name of a key, in bytes.
+    pub const MAX_KEY_BYTES: usize = 4096;
+
     /// A counter before its first step.
     ///
     /// # Errors
@@ -169,7 +169,7 @@ impl DiscoveringCounter {
     fn add_units(&mut self, key: &str, units: i128, new_persons: u64) -> Result<()> {
         self.check_open()?;
         if !may_name(key) {
-            let expected = format!("a name of 1 to {MAX_KEY_BYTES} bytes");
+            let expected = format!("a name of 1 to {} bytes", Self::MAX_KEY_BYTES);
             return Err(Error::bad(
                 "a key",
                 expected,
@@ -202,7 +202,7 @@ impl DiscoveringCounter {
     /// Whether a total may be held: half of what the counter of totals may hold, so that the difference of
     /// two totals is an input.
     pub(super) fn fits(&self, total: i128) -> bool {
-        2 * total.unsigned_abs() <= self.unit.max_units().unsigned_abs()
+        total.unsigned_abs() <= self.unit.max_units().unsigned_abs() / 2
     }
 
     /// Whether these new keys will all fit, each with the persons whom it will have at the end. A run that
@@ -290,7 +290,7 @@ impl DiscoveringCounter {
 
 /// Whether a name can be that of a key.
 pub(super) fn may_name(key: &str) -> bool {
-    !key.is_empty() && key.len() <= MAX_KEY_BYTES
+    !key.is_empty() && key.len() <= DiscoveringCounter::MAX_KEY_BYTES
 }
 
 /// The bytes of a candidate.

@@ -335,6 +335,8 @@ fn the_budget_is_split_and_everything_is_in_the_name_of_the_noise() {
         base().contribution(Contribution::range(0.0, 2.0).unwrap()),
         base().participation(Participation::at_most(2, 1).unwrap()),
         base().neighbours(Neighbours::Replace),
+        base().mechanism(crate::Mechanism::SquareRoot),
+        base().persons_mechanism(crate::Mechanism::SquareRoot),
     ];
     let mut seen = Vec::new();
     for other in others {

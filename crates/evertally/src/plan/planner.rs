@@ -287,7 +287,9 @@ impl<'a> Planner<'a> {
         let replacement = match mechanism.noise() {
             NoiseKind::Laplace => replace_factor_l1(spec.neighbours),
             NoiseKind::Gaussian => {
-                replace_factor(spec.neighbours, spec.contribution, factorization.gram_is_nonnegative())
+                // Changes in turn have both signs, whatever the range says.
+                let have_one_sign = factorization.gram_is_nonnegative() && !spec.participation.is_in_turn();
+                replace_factor(spec.neighbours, spec.contribution, have_one_sign)
             }
         };
         let magnitude = spec.contribution.magnitude();

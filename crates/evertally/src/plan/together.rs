@@ -46,6 +46,9 @@ impl Plan {
         if let Some((_, share)) = parts.iter().find(|(_, share)| !(*share > 0.0 && (share / all) > 0.0)) {
             return Err(Error::bad("share", "a positive number", share));
         }
+        if let [(spec, _)] = parts {
+            return Ok(vec![PlanSpec { budget, ..spec.clone() }.build()?]);
+        }
         let mut raise = 0.0;
         for doublings in 0..RAISES {
             let sigma = whole.noise_multiplier() * (1.0 + raise);

@@ -84,3 +84,39 @@ fn the_noise_of_reports_covers_every_replacement() {
     // Noise for adding and removing would not do: without the factor, this test fails.
     assert!(beyond_one >= 20, "{beyond_one}");
 }
+
+/// Changes in turn have both signs, so replacing some by others can move the input twice as far as adding
+/// them, even if values are in [0, 1]: (1, −1, 0) and (0, 1, −1) are √6 apart, and √2 · √2 would be charged.
+#[test]
+fn the_noise_of_changes_in_turn_covers_every_replacement() {
+    let steps = 4;
+    let mut beyond_one_sign = 0;
+    for mechanism in [Mechanism::InputPerturbation, Mechanism::SquareRoot, Mechanism::Binary] {
+        for changes in [1, 2, 3] {
+            for low in [-1.0, 0.0] {
+                let plan = Plan::prefix_sum(steps as u64)
+                    .budget(budget())
+                    .mechanism(mechanism)
+                    .contribution(Contribution::range(low, 1.0).unwrap())
+                    .participation(Participation::in_turn(changes).unwrap())
+                    .neighbours(Neighbours::Replace)
+                    .build()
+                    .unwrap();
+                let all: Vec<Pattern> = (0_u32..1 << steps)
+                    .filter(|set| u64::from(set.count_ones()) <= changes)
+                    .map(|set| {
+                        let steps = (0..steps).filter(|step| set >> step & 1 == 1).enumerate();
+                        steps.map(|(i, step)| (step, 0, if i % 2 == 0 { 1.0 } else { -1.0 })).collect()
+                    })
+                    .collect();
+                let Dense { encoder, .. } = plan.dense().unwrap();
+                let pairs = all.iter().flat_map(|u| all.iter().map(move |v| (u, v)));
+                let furthest = pairs.map(|(u, v)| distance(&encoder, 1, u, v)).fold(0.0, f64::max);
+                let covered = plan.noise_scale() / plan.noise_multiplier();
+                assert!(furthest <= covered, "{mechanism}, {changes}, {low}: {furthest} > {covered}");
+                beyond_one_sign += usize::from(furthest > covered / std::f64::consts::SQRT_2 * (1.0 + 1e-6));
+            }
+        }
+    }
+    assert!(beyond_one_sign > 0, "the factor for values of one sign would do");
+}

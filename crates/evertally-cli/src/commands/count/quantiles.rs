@@ -56,6 +56,9 @@ pub(super) fn describe(cumulated: &Cumulated, header: &mut Header) {
     let distribution = cumulated.distribution();
     let ranges = distribution.ranges();
     header.record("ranges", in_words(ranges));
+    if cumulated.has_counts() {
+        header.record("cumulative", "below each edge, of all events with a value, and of the others");
+    }
     let parts: Vec<String> = distribution.parts().iter().map(f64::to_string).collect();
     if !parts.is_empty() {
         let interval = "from edge to edge, and an empty end has no bound";
@@ -72,7 +75,8 @@ fn in_words(ranges: &Ranges) -> String {
         return format!("none: {} bins count alone", ranges.bins());
     }
     let list = |numbers: Vec<String>| numbers.join(", ");
-    let widths = (0..ranges.levels() as u32).map(|level| ranges.branching().pow(level).to_string());
+    let width = |level| ranges.branching().pow(level).min(ranges.bins());
+    let widths = (0..ranges.levels() as u32).map(|level| width(level).to_string());
     let times = ranges.weights().iter().map(u64::to_string);
     let (widths, times) = (list(widths.collect()), list(times.collect()));
     let lanes = ranges.lanes();
@@ -87,7 +91,7 @@ fn check(args: &CountArgs, values: Option<Clamp>) -> Result<()> {
         (args.mean.is_some(), "--mean", "a mean has totals of its own"),
         (args.round, "--round", NOT_EACH),
         (args.non_negative, "--non-negative", NOT_EACH),
-        (args.monotone, "--monotone", "they are monotone over bins already, and quantiles move both ways"),
+        (args.monotone, "--monotone", "counts below an edge are sums by least squares, and quantiles move both ways"),
         (args.covariance.path()?.is_some(), "--covariance", "its errors are those of totals"),
         (can_fall, "--value", "with values below zero, counts below an edge do not grow with it"),
     ];

@@ -74,7 +74,7 @@ pub(crate) fn run(args: &GraphArgs) -> Result<()> {
         }
     };
     let prepared = plans.into_iter().zip(&task.parts);
-    let prepared = prepared.map(|(plan, (statistic, _))| Prepared::of_plan(plan, task::reading(*statistic)));
+    let prepared = prepared.map(|(plan, (statistic, _))| Prepared::of_plan(plan, task::reading(*statistic, task.max_degree)));
     let prepared: Vec<_> = prepared.collect();
     let header = task.header(&prepared, receipt);
     let mut releaser = Releaser::start(&task, prepared, &key, (format, destination), &header)?;

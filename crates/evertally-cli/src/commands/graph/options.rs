@@ -58,7 +58,7 @@ pub(crate) struct GraphArgs {
     /// What to release: edges, degrees, stars:K with K edges each, or triangles. Several are separated by
     /// commas
     ///
-    /// degrees is the number of nodes with 1, 2, … edges, and with at least as many as --max-degree. stars:2
+    /// degrees is the number of nodes with 1, 2, … edges, and with the bound or more. stars:2
     /// counts the pairs of edges at a common node. Several share the budget.
     #[arg(long, value_name = "WHAT", help_heading = "What is released")]
     pub(super) count: String,

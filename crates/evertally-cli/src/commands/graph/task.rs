@@ -210,8 +210,8 @@ impl<'a> Task<'a> {
 
 /// How the numbers of a statistic are read. Each number of nodes with a degree or more includes those
 /// after it.
-pub(super) fn reading(statistic: Statistic) -> Reading {
-    if statistic == Statistic::Degrees { Reading::Nested } else { Reading::Totals }
+pub(super) fn reading(statistic: Statistic, max_degree: u32) -> Reading {
+    if statistic == Statistic::Degrees { Reading::Nested { rows: max_degree } } else { Reading::Totals }
 }
 
 /// The names of a statistic's rows.

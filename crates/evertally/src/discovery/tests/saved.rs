@@ -129,10 +129,15 @@ fn a_state_that_contradicts_itself_is_refused() {
         DiscoveringCounter::resume(&discovery, key(7), &content)
     };
     assert!(resealed(&|_| {}).is_ok());
-    let bad: [(&str, Damage<'_>); 13] = [
+    let bad: [(&str, Damage<'_>); 14] = [
         ("more candidates than bytes", &|c| c[head + 7] = 0xff),
         ("one candidate twice", &|c| c.copy_within(first..first + 11, first + record)),
         ("a total beyond the largest", &|c| c[first + 11 + 8 + 15] = 0x7f),
+        // Twice its magnitude is zero in 128 bits.
+        ("the least total", &|c| {
+            c[first + 11 + 8..first + 11 + 8 + 15].fill(0);
+            c[first + 11 + 8 + 15] = 0x80;
+        }),
         ("a key below the floor that has a name", &|c| c[waiting + 11..waiting + 19].fill(0)),
         ("a key above the floor without a name", &|c| c[awake - record + 11 + 7] = 1),
         ("more names than bytes", &|c| c[awake + 7] = 0xff),
