@@ -113,7 +113,8 @@ impl Admission {
     ///
     /// persons, keys, ids: lists or arrays of names. An event without a person never counts. Where the plan
     /// declares keys, an event of any other is one of `other`; where it does not, one without a key, or with
-    /// one of more than 4,096 bytes, does not count. A second event of a person with the same id does not count; ids are not part of a saved state.
+    /// one of more than 4,096 bytes, does not count. A second event of a person with the same id does not
+    /// count; ids are not part of a saved state.
     /// steps: one step for all events, or an array of int64. An event of a step after the last never counts.
     #[pyo3(signature = (persons, steps, keys=None, ids=None))]
     fn admit<'py>(

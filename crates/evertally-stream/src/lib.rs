@@ -68,7 +68,10 @@ pub use follow::{Follow, PushAnswer};
 pub use gather::{
     ClaimBatch, Gather, GatheredSteps, InKey, KeyNumber, Moment, OpenGather, OpenSteps, Spill, Tag,
 };
-pub use graph::{EdgeList, GraphDefinition, GraphTotals, NoEdge, OrderedEdges, Projection, Statistic};
+pub use graph::{
+    EdgeList, GraphDefinition, GraphTotals, NoEdge, NodeProtection, OrderedEdges, Projection, Statistic,
+    StopTest,
+};
 pub use keys::{KeySet, OTHER};
 pub use length::{CalendarLength, CalendarUnit, StepLength};
 pub use memory::Memory;

@@ -37,6 +37,7 @@ pub use compare::{Comparison, Optimum};
 pub(crate) use exact::Exact;
 pub(crate) use name::first;
 pub use name::version_1;
+pub(crate) use together::raises;
 pub use unbounded::Milestone;
 
 use crate::factorization::{Dense, Factorization, Mechanism};

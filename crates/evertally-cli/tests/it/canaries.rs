@@ -118,7 +118,13 @@ fn graphs_show_no_edge_and_no_key() {
     {
         assert_eq!(search(planted.run(&format!("{} {more}", graph("edges.csv")))), Some(0), "{number}");
     }
+    let of_nodes =
+        |file: &str| graph(file).replace(",stars:2,triangles", " --protect node").replace("0.001", "1");
+    for more in ["--output graph.csv --plot graph.svg --force", "--output graph.jsonl --force", "--verbose"] {
+        assert_eq!(search(planted.run(&format!("{} {more}", of_nodes("edges.csv")))), Some(0), "{more}");
+    }
     for bad in [
+        of_nodes("loop.csv"),
         graph("loop.csv"),
         format!("{} --memory-limit 1000", graph("edges.csv")),
         graph("edges.csv").replace("--horizon 4", "--horizon 1"),

@@ -22,6 +22,7 @@ mod follow;
 mod gamma;
 mod going_on;
 mod graph;
+mod graph_nodes;
 mod histogram;
 mod inputs;
 mod key_kills;

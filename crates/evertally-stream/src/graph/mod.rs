@@ -13,6 +13,9 @@
 //! again, so the bound holds for the stream of all steps and not only for the last one. `docs/graphs.md`
 //! has the proofs, and the tests compare the bound with all pairs of neighbours of small graphs.
 //!
+//! With [`NodeProtection`], neighbours differ in one node with all of its edges. The module [`nodes`] has the
+//! guarantee.
+//!
 //! **Source.** Fichtenberger, Henzinger and Ost, *Differentially private algorithms for graphs under
 //! continual observation* (2021); Jain, Smith and Wagaman, *Time-aware projections* (2024); Blocki, Blum,
 //! Datta and Sheffet, *Differentially private data analysis of social networks via restricted sensitivity*
@@ -21,6 +24,7 @@
 mod definition;
 mod edge_list;
 mod interner;
+mod nodes;
 mod projection;
 mod statistic;
 #[cfg(test)]
@@ -29,6 +33,7 @@ mod totals;
 
 pub use definition::GraphDefinition;
 pub use edge_list::{EdgeList, NoEdge, OrderedEdges};
+pub use nodes::{NodeProtection, StopTest};
 pub use projection::Projection;
 pub use statistic::Statistic;
 pub use totals::GraphTotals;

@@ -7,7 +7,7 @@
 use super::*;
 use evertally::{Budget, Neighbours, Plan, PlanSpec};
 
-type Ends = [u32; 2];
+pub(super) type Ends = [u32; 2];
 
 const STATISTICS: [Statistic; 6] = [
     Statistic::Edges,
@@ -128,7 +128,7 @@ fn change(statistic: Statistic, stream: &[Ends], place: usize, bound: u32, per_s
 }
 
 /// Σ (p² + q²) over all lanes.
-fn squares(change: &[Vec<i64>]) -> u64 {
+pub(super) fn squares(change: &[Vec<i64>]) -> u64 {
     let side = |lane: &Vec<i64>, sign: i64| lane.iter().map(|d| (sign * d).max(0) as u64).sum::<u64>();
     change.iter().map(|lane| side(lane, 1).pow(2) + side(lane, -1).pow(2)).sum()
 }
@@ -137,7 +137,7 @@ fn charged(statistic: Statistic, bound: u32) -> u64 {
     statistic.largest_change(bound).unwrap().squares().unwrap_or(1)
 }
 
-fn all_small_streams() -> Vec<Vec<Ends>> {
+pub(super) fn all_small_streams() -> Vec<Vec<Ends>> {
     let mut all: Vec<_> = (1..=6).flat_map(|length| streams(4, length)).collect();
     all.extend((1..=4).flat_map(|length| streams(5, length)));
     all.extend(random_streams(5, 10, 2000));

@@ -17,7 +17,7 @@ use super::threshold::Levels;
 use super::{Discovery, keys_that_differ, out_of_reach};
 use crate::factorization::Mechanism;
 use crate::noise_name::{Fields, Value};
-use crate::plan::Plan;
+use crate::plan::{Plan, raises};
 use crate::privacy::{Budget, BudgetSpec, Contribution, Neighbours, Participation, Spend, round_up};
 use crate::spec::{Arithmetic, PlanSpec, Shape};
 use crate::workload::Workload;
@@ -33,11 +33,6 @@ const DEFAULT_FLOOR: u64 = 2;
 
 /// More persons than there are.
 const MOST_PERSONS: f64 = 1e10;
-
-/// By which powers of two σ is raised, one after another. By the curve, the integers of the noise cost less
-/// than a millionth. At a large ε they cost more than δ whatever σ, because the distance of their draws from
-/// Gaussian ones is multiplied by e^ε. By zCDP they cost nothing, and σ is a few percent larger.
-const RAISES: [std::ops::RangeInclusive<i32>; 2] = [-46..=-24, -10..=-2];
 
 /// What the encoding of a discovery starts with, and its version.
 const MAGIC: [u8; 4] = *b"EVKD";
@@ -221,12 +216,11 @@ impl DiscoveryBuilder {
         keys_per_person: u64,
         key_delta: f64,
     ) -> Result<(Plan, Plan)> {
-        let raises = RAISES.into_iter().flatten().map(|power| libm::exp2(f64::from(power)));
-        for raise in std::iter::once(0.0).chain(raises) {
+        for raise in raises() {
             let sigma = for_noise.noise_multiplier() * (1.0 + raise);
             let part =
                 |part: f64| Budget::of_noise_multiplier(round_up(sigma / part.sqrt(), 4.0 * f64::EPSILON));
-            let contribution = Contribution::range(0.0, above_root(keys_per_person))?;
+            let contribution = Contribution::range(0.0, above_root(keys_per_person.max(1)))?;
             let for_persons = part(self.share)?;
             let persons_beside = |other: &[u8]| PlanSpec {
                 budget: for_persons.into(),

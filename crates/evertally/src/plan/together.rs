@@ -11,8 +11,16 @@ use crate::privacy::{Budget, BudgetSpec, NoiseKind, Spend, round_up};
 use crate::spec::PlanSpec;
 use crate::{Error, Result};
 
-/// How often σ is raised, each time twice as much: from a relative 2⁻⁴⁶ to about 2⁻⁶.
-const RAISES: u32 = 40;
+/// By which powers of two σ is raised, one after another. By the curve, the integers of the noise cost less
+/// than a millionth. At a large ε they cost more than δ whatever σ, because the distance of their draws from
+/// Gaussian ones is multiplied by e^ε. By zCDP they cost nothing, and σ is a few percent larger.
+const RAISES: [std::ops::RangeInclusive<i32>; 2] = [-46..=-24, -10..=-2];
+
+/// By how much σ is raised, relatively, until several plans keep a budget: at first not at all.
+pub(crate) fn raises() -> impl Iterator<Item = f64> {
+    let powers = RAISES.into_iter().flatten();
+    std::iter::once(0.0).chain(powers.map(|power| libm::exp2(f64::from(power))))
+}
 
 impl Plan {
     /// Makes plans that together keep a budget with δ above zero. Each spec comes with its share, in any
@@ -46,11 +54,7 @@ impl Plan {
         if let Some((_, share)) = parts.iter().find(|(_, share)| !(*share > 0.0 && (share / all) > 0.0)) {
             return Err(Error::bad("share", "a positive number", share));
         }
-        if let [(spec, _)] = parts {
-            return Ok(vec![PlanSpec { budget, ..spec.clone() }.build()?]);
-        }
-        let mut raise = 0.0;
-        for doublings in 0..RAISES {
+        for raise in raises() {
             let sigma = whole.noise_multiplier() * (1.0 + raise);
             let build = |(spec, share): &(PlanSpec, f64)| {
                 // A few roundings, each of half a unit in the last place.
@@ -61,7 +65,6 @@ impl Plan {
             if Spend::composed(plans.iter().map(Self::spend)).delta_at(epsilon)? <= delta {
                 return Ok(plans);
             }
-            raise = libm::exp2(f64::from(doublings) - 46.0);
         }
         Err(Error::bad(
             "epsilon",
@@ -93,6 +96,20 @@ mod tests {
                 let spent = Spend::composed(plans.iter().map(Plan::spend));
                 assert!(spent.delta_at(epsilon).unwrap() <= delta, "{epsilon}, {shares:?}");
                 assert!(spent.delta_at(0.999 * epsilon).unwrap() > delta, "{epsilon}, {shares:?}");
+            }
+        }
+    }
+
+    /// Integer draws cost e^ε times their distance from Gaussian ones, which at a large ε is more than δ.
+    #[test]
+    fn large_budgets_are_kept_by_zcdp() {
+        for epsilon in [50.0, 300.0] {
+            let budget = BudgetSpec::from(Budget::new(epsilon, 1e-6).unwrap());
+            for shares in [&[1.0][..], &[1.0, 2.0]] {
+                let plans = Plan::together(budget, &parts(shares)).unwrap();
+                let spent = Spend::composed(plans.iter().map(Plan::spend));
+                assert!(spent.delta_at(epsilon).unwrap() <= 1e-6, "{epsilon}, {shares:?}");
+                assert!(spent.delta_at(0.75 * epsilon).unwrap() > 1e-6, "{epsilon}, {shares:?}");
             }
         }
     }

@@ -91,7 +91,11 @@ fn check(args: &CountArgs, values: Option<Clamp>) -> Result<()> {
         (args.mean.is_some(), "--mean", "a mean has totals of its own"),
         (args.round, "--round", NOT_EACH),
         (args.non_negative, "--non-negative", NOT_EACH),
-        (args.monotone, "--monotone", "counts below an edge are sums by least squares, and quantiles move both ways"),
+        (
+            args.monotone,
+            "--monotone",
+            "counts below an edge are sums by least squares, and quantiles move both ways",
+        ),
         (args.covariance.path()?.is_some(), "--covariance", "its errors are those of totals"),
         (can_fall, "--value", "with values below zero, counts below an edge do not grow with it"),
     ];

@@ -16,7 +16,8 @@ pub(super) fn count(task: &Task<'_>, reader: &mut dyn RowReader) -> Result<Graph
     let statistics: Vec<Statistic> = task.parts.iter().map(|(statistic, _)| *statistic).collect();
     let mut progress = Progress::new("counting");
     let update = |part| progress.update(Some(part));
-    Ok(GraphTotals::new(&edges, &statistics, task.max_degree, task.memory_limit(), update)?)
+    let (max_degree, limit) = (task.max_degree, task.memory_limit());
+    Ok(GraphTotals::new(&edges, &statistics, max_degree, task.nodes.as_ref(), limit, update)?)
 }
 
 /// Refuses columns that cannot hold the names of nodes.

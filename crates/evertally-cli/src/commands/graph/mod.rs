@@ -5,11 +5,12 @@
 //! of time, the filter and the outputs are those of [`count`](super::count).
 //!
 //! **Guarantee.** That of the stream component (`evertally_stream::EdgeList` and its module): one edge with
-//! all of its copies is protected. What is released, and what is said, depends on edges through noisy
-//! totals only, and on the public options.
+//! all of its copies is protected, or one node with all of its edges ([`protection`]). What is released, and
+//! what is said, depends on edges through noisy totals, the private step of a stop, and the public options.
 
 mod edges;
 mod options;
+mod protection;
 mod release;
 mod task;
 
@@ -22,13 +23,9 @@ use crate::mechanism::Prepared;
 use crate::output::{self, Destination, OutputFormat};
 use crate::plot::PlotFormat;
 use crate::{interrupt, manners};
-use evertally::Spend;
 use release::Releaser;
 use std::path::Path;
 use task::Task;
-
-/// The protected unit, as budget files call it.
-const EDGE: &str = "edge";
 
 pub(crate) fn run(args: &GraphArgs) -> Result<()> {
     interrupt::listen()?;
@@ -43,13 +40,18 @@ pub(crate) fn run(args: &GraphArgs) -> Result<()> {
     let format = OutputFormat::chosen(args.format, args.output.as_deref())?;
     let task = Task::from_args(args, inputs.name())?;
     let key = args.noise_key.read()?;
-    let charge = args.budget_file.charge("graph", Path::new(&task.source), EDGE, args.privacy.neighbours)?;
+    let (unit, neighbours) = (args.protect.unit(), args.privacy.neighbours);
+    let charge = args.budget_file.charge("graph", Path::new(&task.source), unit, neighbours)?;
     let budget = args.privacy.budget()?;
-    if let Some(charge) = &charge {
+    if let Some(charge) = charge.as_ref().filter(|_| task.nodes.is_none()) {
         charge.check(budget, key.tag())?;
     }
     // Bad parameters are refused before anything is read.
     let plans = task.plans()?;
+    let spend = task.spend(&plans)?;
+    if let Some(charge) = charge.as_ref().filter(|_| task.nodes.is_some()) {
+        charge.check_spend(&spend, key.tag())?;
+    }
     manners::advise(budget, None);
     key.refuse_outputs(&written)?;
     written.iter().flatten().try_for_each(|path| output::check_writable(path, existing))?;
@@ -58,12 +60,11 @@ pub(crate) fn run(args: &GraphArgs) -> Result<()> {
     check_memory()?;
 
     let outputs = Outputs { existing, has_key: args.noise_key.path().is_some() };
-    let payment =
-        charge.map(|charge: Charge| (charge, Spend::composed(plans.iter().map(evertally::Plan::spend))));
+    let payment = charge.map(|charge: Charge| (charge, spend));
     let _hold = payment.is_some().then(interrupt::hold);
     let (key, mut watch) = key.watched(&plans[0].noise_name())?;
     let each =
-        |each: &mut dyn FnMut(&[evertally_stream::Amount])| totals.steps().for_each(|step| each(&step));
+        |each: &mut dyn FnMut(&[evertally_stream::Amount])| totals.watched().for_each(|step| each(&step));
     let destination = Destination::open(args.output.as_deref(), existing)?;
     interrupt::advise(outputs.advice());
     let receipt = match watch.admit_all_steps(&each, payment) {
@@ -73,12 +74,17 @@ pub(crate) fn run(args: &GraphArgs) -> Result<()> {
             return Err(error);
         }
     };
+    let stop = task.nodes.and_then(|nodes| totals.first_stop(&nodes, &key, &task.label_of_test(&plans)));
+    if let Some(step) = stop {
+        manners::warn(protection::warning(step, &task.buckets, &task.times));
+    }
     let prepared = plans.into_iter().zip(&task.parts);
-    let prepared = prepared.map(|(plan, (statistic, _))| Prepared::of_plan(plan, task::reading(*statistic, task.max_degree)));
+    let prepared = prepared
+        .map(|(plan, (statistic, _))| Prepared::of_plan(plan, task::reading(*statistic, task.max_degree)));
     let prepared: Vec<_> = prepared.collect();
-    let header = task.header(&prepared, receipt);
+    let header = task.header(&prepared, stop, receipt);
     let mut releaser = Releaser::start(&task, prepared, &key, (format, destination), &header)?;
-    releaser.release_all(totals.steps())?;
+    releaser.release_all(totals.steps(stop))?;
     let (table, chart, summary) = releaser.finish()?;
     outputs.write(Some(table), plot.map(|plot| (plot, &chart)), None)?;
     manners::summarise(summary);

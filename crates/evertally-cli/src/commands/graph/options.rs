@@ -1,5 +1,6 @@
 //! The options of `evertally graph`.
 
+use super::protection::Protect;
 use crate::budget_file::BudgetFileArgs;
 use crate::commands::count::{DayOfWeek, InputArgs, Outside};
 use crate::commands::shared::{PrivacyArgs, WorkloadArgs};
@@ -17,6 +18,13 @@ Examples:
       --count edges,degrees,triangles --max-degree 20 \\
       --epsilon 1 --delta 1e-6 --plot friends.svg
 
+  The number of friendships, with each person and all of their friendships
+  protected:
+    evertally graph friends.csv --time time --nodes one,other \\
+      --every 1w --from 2026-01-05 --horizon 104 \\
+      --count edges --max-degree 200 --protect node \\
+      --epsilon 1 --delta 1e-6
+
   Calls by day, with more of the budget for pairs of calls at one phone:
     evertally graph calls.parquet --time at --nodes caller,callee \\
       --every 1d --from 2026-01-01 --horizon 365 \\
@@ -30,8 +38,8 @@ same node twice is no edge.
 
 What is protected is one edge with all of its rows: whether two people know
 each other, and since when. Who is in the graph at all, and that somebody has
-very many edges, is not hidden. A person with many edges is better protected
-by a smaller budget.
+very many edges, is not hidden. --protect node hides that too: a node with all
+of its edges.
 
 The bound on degrees decides what counts, and how much noise there is. Of a
 node with more edges, the first ones count for stars and triangles, in the
@@ -68,6 +76,16 @@ pub(crate) struct GraphArgs {
     /// with its power of K - 1.
     #[arg(long, value_name = "D", help_heading = "What counts")]
     pub(super) max_degree: Option<u32>,
+    /// What is protected: one edge, or one node with all of its edges
+    ///
+    /// node takes far more noise, needs --max-degree for every statistic, and stops the count privately when
+    /// too many nodes have more edges than that. The numbers of later steps are then frozen, and the header
+    /// says since when. Half of the budget is for this test.
+    #[arg(long, value_name = "WHAT", default_value = "edge", help_heading = "Privacy")]
+    pub(super) protect: Protect,
+    /// With --protect node: how many nodes may have any number of edges without a stop [default: 0]
+    #[arg(long, value_name = "NODES", help_heading = "What counts")]
+    pub(super) max_over: Option<u32>,
     /// The parts of the budget, such as edges=1,triangles=3 [default: equal parts]
     ///
     /// Four times the part is half the error. Equal parts cost each statistic the root of their number,

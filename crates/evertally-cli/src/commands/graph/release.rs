@@ -88,7 +88,8 @@ impl<'a> Releaser<'a> {
                 of.map(|of| format!(" in {of}")).unwrap_or_default()
             ),
             subtitle: format!(
-                "ε = {epsilon}, δ = {delta} for one edge ({}) · every {}",
+                "ε = {epsilon}, δ = {delta} for one {} ({}) · every {}",
+                task.args.protect.unit(),
                 task.args.privacy.neighbours,
                 task.buckets.every()
             ),
@@ -103,9 +104,9 @@ impl<'a> Releaser<'a> {
         let steps = buckets_in_words(task.buckets.every(), self.step);
         let wrote = list("; wrote", [task.args.output.as_deref(), task.args.plot.as_deref()]);
         let recorded = list("; recorded in", [task.args.budget_file.path()]);
-        let errors = errors.join(", ");
+        let (errors, unit) = (errors.join(", "), task.args.protect.unit());
         let summary = format!(
-            "{steps}, ε = {epsilon} and δ = {delta} per edge, typical error: {errors}{wrote}{recorded}"
+            "{steps}, ε = {epsilon} and δ = {delta} per {unit}, typical error: {errors}{wrote}{recorded}"
         );
         Ok((table, chart, summary))
     }

@@ -1,15 +1,18 @@
 //! The options, parsed and checked, with nothing left to decide.
 
 use super::options::GraphArgs;
+use super::protection::{self, Protect};
 use crate::budget_file::BudgetReceipt;
-use crate::commands::count::{Filter, Range, buckets_of, defined, describe_buckets, time_reader};
+use crate::commands::count::{Filter, Range, buckets_of, defined, describe_buckets, show_time, time_reader};
 use crate::error::{CliError, Result, shown};
 use crate::mechanism::{Prepared, Reading};
 use crate::output::Header;
 use crate::progress::with_progress;
-use evertally::{Horizon, Plan, PlanSpec, Shape, Spend, Workload};
+use evertally::{Horizon, Participation, Plan, PlanSpec, Shape, Spend, Workload};
 use evertally_stream::time::TimeReader;
-use evertally_stream::{Buckets, Columns, Definition, GraphDefinition, GraphTotals, Statistic};
+use evertally_stream::{
+    Buckets, Columns, Definition, GraphDefinition, GraphTotals, NodeProtection, Statistic,
+};
 
 /// The default limit on edges and totals in memory, in bytes.
 const DEFAULT_MEMORY_LIMIT: u64 = 4 << 30;
@@ -28,6 +31,9 @@ pub(super) struct Task<'a> {
     pub(super) max_degree: u32,
     /// The names of the rows of a step, for each statistic.
     pub(super) rows: Vec<Vec<String>>,
+    /// What protects nodes, if they are protected with all of their edges.
+    pub(super) nodes: Option<NodeProtection>,
+    /// The choices of every plan. Its budget is that of the numbers.
     spec: PlanSpec,
 }
 
@@ -49,9 +55,6 @@ impl<'a> Task<'a> {
         let buckets = buckets_of(&range, &times)?;
         let statistics = statistics(&args.count)?;
         let max_degree = max_degree(args, &statistics)?;
-        for statistic in &statistics {
-            statistic.largest_change(max_degree).map_err(|error| refusal(*statistic, &error))?;
-        }
         let spec = args.workload.plan_spec(buckets.steps().into(), args.privacy.budget_spec())?;
         if spec.workload != Workload::PrefixSum {
             return Err(CliError::bad(
@@ -63,6 +66,13 @@ impl<'a> Task<'a> {
             return Err(CliError::bad(
                 "evertally graph needs --delta above 0: what one edge changes is bounded for Gaussian noise",
             ));
+        }
+        let nodes = protection::of_nodes(args, buckets.steps(), max_degree, &statistics, spec.budget)?;
+        let budget = nodes.as_ref().map_or(spec.budget, |(_, rest)| *rest);
+        let nodes = nodes.map(|(nodes, _)| nodes);
+        for statistic in &statistics {
+            largest_change(*statistic, max_degree, nodes.as_ref())
+                .map_err(|error| refusal(*statistic, &error))?;
         }
         let limit = spec.memory_limit.unwrap_or(DEFAULT_MEMORY_LIMIT);
         GraphTotals::check(buckets.steps(), &statistics, max_degree, limit)?;
@@ -78,7 +88,8 @@ impl<'a> Task<'a> {
             parts: statistics.into_iter().zip(shares).collect(),
             max_degree,
             rows,
-            spec: PlanSpec { neighbours: args.privacy.neighbours, ..spec },
+            nodes,
+            spec: PlanSpec { neighbours: args.privacy.neighbours, budget, ..spec },
         })
     }
 
@@ -96,21 +107,13 @@ impl<'a> Task<'a> {
     /// One plan for each statistic, which keep the budget together. The name of the first one's noise holds
     /// those of the others, so that a record under it watches over the input of all.
     pub(super) fn plans(&self) -> Result<Vec<Plan>> {
-        let definition = GraphDefinition {
-            rows: Definition {
-                columns: Columns { time: Some(&self.args.time), ..Columns::default() },
-                filter: self.filter.as_ref().map(Filter::canonical),
-                ..defined(Some(&self.buckets), &self.times)
-            },
-            ends: self.ends,
-            max_degree: self.max_degree,
-            parts: &self.parts,
-        };
+        let definition = self.definition();
         let spec = |(statistic, share): &(Statistic, f64)| {
             let keys = (0..statistic.width(self.max_degree)).map(|key| key.to_string()).collect();
             let spec = PlanSpec {
-                participation: statistic.largest_change(self.max_degree)?,
-                contribution: statistic.contribution(),
+                participation: largest_change(*statistic, self.max_degree, self.nodes.as_ref())?,
+                // With nodes, all amounts may change both ways.
+                contribution: self.nodes.map_or(*statistic, |_| Statistic::Degrees).contribution(),
                 shape: if *statistic == Statistic::Degrees { Shape::Keyed { keys } } else { Shape::Scalar },
                 stream: statistic.to_string(),
                 definition: definition.encode(*statistic, &[]),
@@ -120,14 +123,43 @@ impl<'a> Task<'a> {
         };
         let specs = self.parts.iter().map(spec).collect::<Result<Vec<_>>>()?;
         let mut plans = with_progress("planning", |_| Plan::together(self.spec.budget, &specs))?;
-        let names = |plan: &Plan| plan.noise_name().as_bytes().to_vec();
-        let others: Vec<_> = plans.iter().skip(1).map(names).collect();
+        let others = names(&plans[1..]);
         plans[0] = plans[0].with_definition(definition.encode(self.parts[0].0, &others));
         Ok(plans)
     }
 
+    fn definition(&self) -> GraphDefinition<'_> {
+        GraphDefinition {
+            rows: Definition {
+                columns: Columns { time: Some(&self.args.time), ..Columns::default() },
+                filter: self.filter.as_ref().map(Filter::canonical),
+                ..defined(Some(&self.buckets), &self.times)
+            },
+            ends: self.ends,
+            max_degree: self.max_degree,
+            parts: &self.parts,
+            nodes: self.nodes.as_ref(),
+        }
+    }
+
+    /// The label of the noise of the test that stops the count.
+    pub(super) fn label_of_test(&self, plans: &[Plan]) -> Vec<u8> {
+        self.definition().label_of_test(&names(plans))
+    }
+
+    /// What the run spends: the numbers, and the test if there is one.
+    pub(super) fn spend(&self, plans: &[Plan]) -> Result<Spend> {
+        let test = self.nodes.map(|nodes| nodes.test().spend()).transpose()?;
+        Ok(Spend::composed(plans.iter().map(Plan::spend).chain(test)))
+    }
+
     /// What a reader needs to judge the numbers.
-    pub(super) fn header(&self, prepared: &[Prepared], receipt: Option<BudgetReceipt>) -> Header {
+    pub(super) fn header(
+        &self,
+        prepared: &[Prepared],
+        stop: Option<u64>,
+        receipt: Option<BudgetReceipt>,
+    ) -> Header {
         let mut header = Header::new();
         let plans = || prepared.iter().map(|prepared| &prepared.plan);
         let (epsilon, delta) = self.budget();
@@ -136,14 +168,19 @@ impl<'a> Task<'a> {
             format!("(ε = {epsilon}, δ = {delta:e})-DP for all statistics of all steps together"),
         );
         header.record("neighbours", self.spec.neighbours.to_string());
-        header.record("rho", Spend::composed(plans().map(Plan::spend)).rho());
+        if self.nodes.is_none() {
+            header.record("rho", Spend::composed(plans().map(Plan::spend)).rho());
+        }
         header.record("epsilon", epsilon);
         header.record("delta", delta);
         header.record("calibration", self.spec.budget.calibration.unwrap_or_default().to_string());
-        header.record("unit", "one edge with all of its rows");
+        header.record("unit", self.unit_in_words());
         header.record("edges", "a pair of nodes counts once, in the step of its first row, enforced");
         header.record("order", "by time, then by the names of the nodes");
-        if self.parts.iter().any(|(statistic, _)| statistic.has_bound()) {
+        if let Some(nodes) = &self.nodes {
+            let steps = (&self.buckets, &self.times);
+            protection::describe(&mut header, nodes, stop, steps, (epsilon, delta));
+        } else if self.parts.iter().any(|(statistic, _)| statistic.has_bound()) {
             header.record(
                 "max_degree",
                 format!("{}, enforced: the first edges of a node count", self.max_degree),
@@ -181,8 +218,18 @@ impl<'a> Task<'a> {
         header
     }
 
-    /// What one edge can change.
+    fn unit_in_words(&self) -> &'static str {
+        match self.args.protect {
+            Protect::Edge => "one edge with all of its rows",
+            Protect::Node => "one node with all of its edges",
+        }
+    }
+
+    /// What one protected unit can change.
     fn change_in_words(&self, statistic: Statistic, plan: &Plan) -> String {
+        if let Some(nodes) = &self.nodes {
+            return protection::change_in_words(nodes, statistic, plan.participation().squares());
+        }
         match (statistic, plan.participation().squares()) {
             (Statistic::Degrees, Some(squares)) => {
                 format!(
@@ -204,8 +251,31 @@ impl<'a> Task<'a> {
 
     /// ε and δ, which the options always give.
     pub(super) fn budget(&self) -> (f64, f64) {
-        (self.spec.budget.epsilon.unwrap_or_default(), self.spec.budget.delta.unwrap_or_default())
+        let whole = self.args.privacy.budget_spec();
+        (whole.epsilon.unwrap_or_default(), whole.delta.unwrap_or_default())
     }
+}
+
+/// What one protected unit can change in the amounts of all steps.
+fn largest_change(
+    statistic: Statistic,
+    max_degree: u32,
+    nodes: Option<&NodeProtection>,
+) -> evertally_stream::Result<Participation> {
+    match nodes {
+        Some(nodes) => nodes.largest_change(statistic),
+        None => statistic.largest_change(max_degree),
+    }
+}
+
+/// The names of the noise of plans.
+fn names(plans: &[Plan]) -> Vec<Vec<u8>> {
+    plans.iter().map(|plan| plan.noise_name().as_bytes().to_vec()).collect()
+}
+
+/// When a step starts.
+pub(super) fn show_step(buckets: &Buckets, times: &TimeReader, step: u64) -> String {
+    show_time(times, buckets.start_of(step))
 }
 
 /// How the numbers of a statistic are read. Each number of nodes with a degree or more includes those
@@ -247,6 +317,10 @@ fn max_degree(args: &GraphArgs, statistics: &[Statistic]) -> Result<u32> {
     match (args.max_degree, statistics.iter().find(|statistic| statistic.has_bound())) {
         (Some(0), _) => Err(CliError::bad("--max-degree: expected at least 1, got 0")),
         (Some(bound), Some(_)) => Ok(bound),
+        (Some(bound), None) if args.protect == Protect::Node => Ok(bound),
+        (None, _) if args.protect == Protect::Node => Err(CliError::bad(
+            "--protect node needs --max-degree D: otherwise one node could change the numbers without bound",
+        )),
         (Some(_), None) => {
             Err(CliError::bad("--max-degree has no effect on the number of edges: leave it out"))
         }
