@@ -12,10 +12,11 @@ files are made in a process of their own and this one stays small. A peak that i
 
 import json
 import os
-import resource
 import subprocess
 import sys
 import time
+
+from child import measured
 
 STEPS = 1344
 KEYS = 229
@@ -66,22 +67,6 @@ def peer(engine: str, path: str) -> None:
     print(json.dumps({"seconds": time.process_time() - start, "events": sum(counts)}))
 
 
-def measured(command: list[str]) -> tuple[str, float, float, float]:
-    """The output of a process, its CPU seconds, its peak memory in MiB, and the seconds that it took."""
-    start = time.perf_counter()
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    output = process.stdout.read()
-    _, status, usage = os.wait4(process.pid, 0)
-    took = time.perf_counter() - start
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode != 0:
-        raise SystemExit(f"{command[0]} failed: {process.returncode}")
-    own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    if usage.ru_maxrss <= own:
-        raise SystemExit(f"the peak memory of {command[0]} is not above the {own} KiB of its parent, so it is not known")
-    return output, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024, took
-
-
 def main() -> None:
     program, directory, rows, rounds = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
     print("making the files", file=sys.stderr)
@@ -106,7 +91,7 @@ def main() -> None:
                 assert answer["events"] == rows, answer
                 figures.setdefault((form, engine, ""), []).append((answer["seconds"], memory, took))
     results = [
-        {"form": form, "side": side, "with": kind, "cpu_s": best[0], "peak_mib": best[1], "wall_s": best[2]}
+        {"form": form, "side": side, "with": kind, "cpu_s": best[0], "peak_mib": best[1] / 2**20, "wall_s": best[2]}
         for (form, side, kind), all_rounds in figures.items()
         for best in [min(all_rounds)]
     ]

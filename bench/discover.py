@@ -17,10 +17,11 @@ import csv
 import json
 import math
 import os
-import resource
 import subprocess
 import sys
 import time
+
+from child import measured
 
 STEPS = 30
 FIRST = 1767571200  # 2026-01-05
@@ -159,22 +160,6 @@ def judge(path: str, table: str, threshold: float) -> None:
         "shown": len(since), "shown_of_one_person": alone, "with_threshold": len(once), "found_of_these": sum(page in since for page in once),
         "with_twice": len(twice), "found_in_time": in_time, "threshold": threshold,
     }))
-
-
-def measured(command: list[str], needs_peak: bool = True) -> tuple[str, float, float, float]:
-    """The output of a process, its CPU seconds, its peak memory in bytes, and the seconds that it took."""
-    start = time.perf_counter()
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    output = process.stdout.read()
-    _, status, usage = os.wait4(process.pid, 0)
-    took = time.perf_counter() - start
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode != 0:
-        raise SystemExit(f"{command[0]} failed: {process.returncode}")
-    own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    if needs_peak and usage.ru_maxrss <= own:
-        raise SystemExit(f"the peak memory of {command[0]} is not above the {own} KiB of its parent, so it is not known")
-    return output, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024, took
 
 
 def main() -> None:
