@@ -98,8 +98,8 @@ impl Clocked {
     /// others and is decided when its step closes.
     ///
     /// # Errors
-    /// [`Error::OutsideRange`], [`Error::TooManyClaims`], and the errors of values. An error changes
-    /// nothing.
+    /// [`Error::OutsideRange`], [`Error::TooManyClaims`], after which the input cannot be counted, and the
+    /// errors of values. The others change nothing.
     pub fn push(&mut self, event: &Event<'_>) -> Result<Option<Outcome>> {
         if self.contest.is_unnamed(event) {
             return Ok(Some(Outcome::Unnamed));

@@ -11,8 +11,8 @@
 //! events, decide one by one.
 //!
 //! **Memory.** The claims of all open steps may have a [limit](Contest::holding_at_most). An event is
-//! refused with an error, and changes nothing, once they have reached it or if a new claimant would pass
-//! it. What tables, lists and trees take beyond their entries is counted in.
+//! refused with an error once they have reached it or if a new claimant would pass it, and so is
+//! every later one: otherwise the claims of one person would decide whether those of another count. What tables, lists and trees take beyond their entries is counted in.
 //!
 //! **Cost.** A claim takes 64 bytes and the texts of its id and key, and a claimant about 150 bytes and its
 //! name. Without a bound, one claim
@@ -63,12 +63,14 @@ pub(crate) struct Contest {
     /// The bytes of all open claims, and the most that they may take.
     held: u64,
     limit: u64,
+    /// Whether an event was refused because of the limit.
+    is_full: bool,
 }
 
 impl Contest {
     pub(crate) fn new(rules: Rules) -> Self {
         let admission = rules.admission();
-        Self { rules, admission, open: BTreeMap::new(), held: 0, limit: u64::MAX }
+        Self { rules, admission, open: BTreeMap::new(), held: 0, limit: u64::MAX, is_full: false }
     }
 
     /// The same with a limit on the bytes of open claims.
@@ -106,6 +108,9 @@ impl Contest {
         event: &Event<'_>,
         step: std::result::Result<u64, Outcome>,
     ) -> Result<Entry> {
+        if self.is_full {
+            return Err(self.too_many());
+        }
         let event = &self.rules.identified(event);
         if self.is_unnamed(event) {
             return Ok(Entry::Refused(Outcome::Unnamed));
@@ -125,11 +130,10 @@ impl Contest {
         // Without declared keys, no event has one.
         let key = given_name(event.key).filter(|_| self.rules.keys.is_some()).map(Into::into);
         let claim = Claim { time: event.time, id: id.map(Into::into), key, amount };
-        let too_many = Error::TooManyClaims { limit: self.limit };
         let max_claims = self.max_claims();
         let claims = self.open.entry(step).or_default();
         match claims.get_mut(claimant) {
-            Some(_) if self.held >= self.limit => return Err(too_many),
+            Some(_) if self.held >= self.limit => return Err(self.too_many()),
             Some(claims) => claims.offer(claim, max_claims.unwrap_or(usize::MAX), &mut self.held),
             None => {
                 let first = match max_claims {
@@ -138,13 +142,19 @@ impl Contest {
                 };
                 let held = self.held + bytes_of(claimant, &first);
                 if held > self.limit || claims.try_reserve(1).is_err() {
-                    return Err(too_many);
+                    return Err(self.too_many());
                 }
                 self.held = held;
                 claims.insert(claimant.into(), first);
             }
         }
         Ok(Entry::Held)
+    }
+
+    /// The refusal of this event and of all later ones.
+    fn too_many(&mut self) -> Error {
+        self.is_full = true;
+        Error::TooManyClaims { limit: self.limit }
     }
 
     /// The most claims of a claimant in a step that are held; `None` if all are.

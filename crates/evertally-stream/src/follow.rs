@@ -72,8 +72,8 @@ impl Follow {
     ///
     /// # Errors
     /// [`Error::OutsideRange`](crate::Error::OutsideRange),
-    /// [`Error::TooManyClaims`](crate::Error::TooManyClaims), and the errors of values. An error changes
-    /// nothing.
+    /// [`Error::TooManyClaims`](crate::Error::TooManyClaims), after which the input cannot be counted, and
+    /// the errors of values. The others change nothing.
     pub fn push(&mut self, event: &Event<'_>) -> Result<PushAnswer> {
         let refused = |outcome| PushAnswer { outcome: Some(outcome), closed: ClosedSteps::none() };
         if self.contest.is_unnamed(event) {

@@ -190,4 +190,8 @@ fn closed_steps_hold_nothing() {
         live.push(&Event { time: 1, person: Some(&person), id: Some("i"), ..Event::default() }).err()
     });
     assert!(matches!(refused, Some(crate::Error::TooManyClaims { .. })), "{refused:?}");
+    // Nothing is taken any more, even if there is room again: one person would decide about others.
+    let _ = live.advance_to(5_000_000);
+    let small = live.push(&Event { time: 6_000_000, person: Some("p"), id: Some("i"), ..Event::default() });
+    assert!(matches!(small, Err(crate::Error::TooManyClaims { .. })), "{small:?}");
 }
