@@ -12,7 +12,8 @@
 //!
 //! **Memory.** The claims of all open steps may have a [limit](Contest::holding_at_most). An event is
 //! refused with an error once they have reached it or if a new claimant would pass it, and so is
-//! every later one: otherwise the claims of one person would decide whether those of another count. What tables, lists and trees take beyond their entries is counted in.
+//! every later one: otherwise the claims of one person would decide whether those of another count. What
+//! tables, lists and trees take beyond their entries is counted in.
 //!
 //! **Cost.** A claim takes 64 bytes and the texts of its id and key, and a claimant about 150 bytes and its
 //! name. Without a bound, one claim
