@@ -46,7 +46,7 @@ pub(crate) fn toeplitz_falls(coefficients: &[f64]) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::factorization::{Mechanism, Request};
     use crate::matrix::Matrix;
@@ -68,7 +68,8 @@ mod tests {
         "optimal",
     ];
 
-    fn made(mechanism: &str, horizon: u64) -> Arc<dyn Factorization> {
+    /// For prefix sums and a person who counts once.
+    pub(in crate::factorization) fn made(mechanism: &str, horizon: u64) -> Arc<dyn Factorization> {
         let mechanism: Mechanism = mechanism.parse().unwrap();
         let request = Request {
             horizon,

@@ -26,10 +26,7 @@ pub(super) fn sensitivity(factorization: &dyn Factorization, max_squares: u64) -
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::factorization::{Mechanism, Request};
-    use crate::objective::Objective;
-    use crate::workload::Workload;
-    use std::sync::Arc;
+    use crate::factorization::in_turn::tests::made;
 
     const MECHANISMS: [&str; 10] = [
         "input-perturbation",
@@ -43,19 +40,6 @@ mod tests {
         "blt",
         "optimal",
     ];
-
-    fn made(mechanism: &str, horizon: u64) -> Arc<dyn Factorization> {
-        let mechanism: Mechanism = mechanism.parse().unwrap();
-        let request = Request {
-            horizon,
-            workload: Workload::PrefixSum,
-            participation: Participation::single(),
-            objective: Objective::Mean,
-            report: None,
-            progress: &(),
-        };
-        mechanism.factorize(request).unwrap()
-    }
 
     /// The largest ‖R d‖ over all integer changes d of one key, for each p² + q².
     fn by_force(factorization: &dyn Factorization, largest_change: i32) -> Vec<(u64, f64)> {

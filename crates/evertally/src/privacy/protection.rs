@@ -24,7 +24,8 @@
 //! ⟨r_i, r_j⟩ ≥ ⟨r_i, r_{j+1}⟩ ≥ 0 for all i < j, then by at most M·√m·Δ₁ only: for every l, the sum
 //! −⟨r_{i_l}, r_{i_{l+1}}⟩ + ⟨r_{i_l}, r_{i_{l+2}}⟩ − … alternates, and its terms get no larger, so it is at
 //! most zero; hence ‖Σ_l (−1)^l r_{i_l}‖² = Σ_l ‖r_{i_l}‖² + 2 Σ_l (…) ≤ m·Δ₁². Keys are orthogonal, so all
-//! together move by at most M·f·Δ₁, or M·√f·Δ₁ if RᵀR falls.
+//! together move by at most M·f·Δ₁, or M·√f·Δ₁ if RᵀR falls. Changes have both signs, whatever the range
+//! says, so a replacement moves the input twice as far.
 //!
 //! **Changes of bounded squares** ([`Participation::changes`]). One person changes the input in any steps,
 //! by integers. In each key the changes upwards add up to at most p, those downwards to at most q, and Σ
@@ -45,8 +46,14 @@
 //! The noise is calibrated to [`replace_factor`]·M·Δ_k. The caller, or a bounding stage before the
 //! counter, must ensure that contributions stay within the bounds declared here.
 
+mod contribution;
+mod participation;
+
 use std::fmt;
 use std::str::FromStr;
+
+pub use contribution::Contribution;
+pub use participation::Participation;
 
 use crate::{Error, Result};
 
@@ -86,340 +93,6 @@ impl FromStr for Neighbours {
             "replace" => Ok(Self::Replace),
             other => Err(Error::bad("neighbours", "add-remove or replace", format!("{other:?}"))),
         }
-    }
-}
-
-/// The number of steps in which one person may contribute, and their distance.
-///
-/// ```
-/// use evertally::privacy::Participation;
-/// let weekly = Participation::at_most(4, 7)?;
-/// assert_eq!(weekly.to_string(), "at most 4 steps, at least 7 apart");
-/// assert_eq!(weekly.bounded(15), 3); // steps 0, 7 and 14
-/// assert_eq!(Participation::single().to_string(), "one step");
-/// # Ok::<(), evertally::Error>(())
-/// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Participation {
-    max_steps: u64,
-    min_gap: u64,
-    kind: Kind,
-}
-
-/// What the number of a participation bounds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum Kind {
-    /// Steps, with any value in each.
-    Steps,
-    /// Changes, up and down in turn.
-    InTurn,
-    /// The squares of what goes up and of what goes down in each key, added up.
-    Squares,
-}
-
-impl Participation {
-    /// One step only: event-level privacy, or persons who contribute once.
-    #[must_use]
-    pub fn single() -> Self {
-        Self { max_steps: 1, min_gap: 1, kind: Kind::Steps }
-    }
-
-    /// At most `max_steps` steps, any two of them at least `min_gap` apart (1: consecutive steps
-    /// are allowed).
-    ///
-    /// # Errors
-    /// `BadParameter` if either is zero.
-    pub fn at_most(max_steps: u64, min_gap: u64) -> Result<Self> {
-        if max_steps == 0 {
-            return Err(Error::bad("max_steps", "at least 1", max_steps));
-        }
-        if min_gap == 0 {
-            return Err(Error::bad("min_gap", "at least 1 (steps may be consecutive)", min_gap));
-        }
-        Ok(Self { max_steps, min_gap, kind: Kind::Steps })
-    }
-
-    /// At most this many changes, up and down in turn: in each key, a value and its negative alternate.
-    /// Changes of different keys may be in one step, and all keys together have no more of them.
-    ///
-    /// ```
-    /// use evertally::privacy::Participation;
-    /// let comes_and_goes = Participation::in_turn(4)?;
-    /// assert_eq!(comes_and_goes.to_string(), "at most 4 changes, up and down in turn");
-    /// assert!(comes_and_goes.is_in_turn() && comes_and_goes.max_steps() == 4);
-    /// # Ok::<(), evertally::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    /// `BadParameter` for no change.
-    pub fn in_turn(max_changes: u64) -> Result<Self> {
-        if max_changes == 0 {
-            return Err(Error::bad("max_changes", "at least 1", max_changes));
-        }
-        Ok(Self { max_steps: max_changes, min_gap: 1, kind: Kind::InTurn })
-    }
-
-    /// Changes by integers, up and down in any steps. What goes up in a key and what goes down in it are
-    /// each added up and squared, and all these squares together are at most this.
-    ///
-    /// Such a plan takes the exact path, and its contribution is a value in [−1, 1], the unit of the changes.
-    ///
-    /// ```
-    /// use evertally::privacy::Participation;
-    /// let edge = Participation::changes(8)?;
-    /// assert_eq!(edge.to_string(), "changes whose squares add up to at most 8");
-    /// assert_eq!(edge.squares(), Some(8));
-    /// # Ok::<(), evertally::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    /// `BadParameter` for no change.
-    pub fn changes(max_squares: u64) -> Result<Self> {
-        if max_squares == 0 {
-            return Err(Error::bad("max_squares", "at least 1", max_squares));
-        }
-        Ok(Self { max_steps: max_squares, min_gap: 1, kind: Kind::Squares })
-    }
-
-    /// The most that the squares of changes add up to, if that is what is bounded.
-    #[must_use]
-    pub fn squares(&self) -> Option<u64> {
-        (self.kind == Kind::Squares).then_some(self.max_steps)
-    }
-
-    /// Whether a person changes the input up and down in turn. Without it, any values are allowed in the
-    /// steps of a person.
-    #[must_use]
-    pub fn is_in_turn(&self) -> bool {
-        self.kind == Kind::InTurn
-    }
-
-    /// The number of steps in which one person may contribute, or of changes in turn. Changes of bounded
-    /// squares are no more than these, because they are integers.
-    #[must_use]
-    pub fn max_steps(&self) -> u64 {
-        self.max_steps
-    }
-
-    /// The minimum distance between two of these steps.
-    #[must_use]
-    pub fn min_gap(&self) -> u64 {
-        self.min_gap
-    }
-
-    /// The number of steps that fit in a horizon: min(k, ⌈horizon/b⌉). Changes in turn all fit, because
-    /// they may be in one step of different keys, and so do changes of bounded squares.
-    #[must_use]
-    pub fn bounded(&self, horizon: u64) -> u64 {
-        if self.kind != Kind::Steps {
-            return self.max_steps;
-        }
-        self.max_steps.min(horizon.div_ceil(self.min_gap))
-    }
-}
-
-impl Default for Participation {
-    fn default() -> Self {
-        Self::single()
-    }
-}
-
-impl fmt::Display for Participation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (self.max_steps, self.min_gap) {
-            (changes, _) if self.kind == Kind::InTurn => {
-                f.pad(&format!("at most {changes} changes, up and down in turn"))
-            }
-            (squares, _) if self.kind == Kind::Squares => {
-                f.pad(&format!("changes whose squares add up to at most {squares}"))
-            }
-            (1, 1) => f.pad("one step"),
-            (steps, gap) => f.pad(&format!("at most {steps} steps, at least {gap} apart")),
-        }
-    }
-}
-
-impl FromStr for Participation {
-    type Err = Error;
-
-    /// Reads what `Display` writes.
-    fn from_str(text: &str) -> Result<Self> {
-        if text == "one step" {
-            return Ok(Self::single());
-        }
-        let changes =
-            text.strip_prefix("at most ").and_then(|rest| rest.strip_suffix(" changes, up and down in turn"));
-        if let Some(Ok(changes)) = changes.map(str::parse) {
-            return Self::in_turn(changes);
-        }
-        let squares = text.strip_prefix("changes whose squares add up to at most ").map(str::parse);
-        if let Some(Ok(squares)) = squares {
-            return Self::changes(squares);
-        }
-        let numbers = || {
-            let (steps, gap) = text.strip_prefix("at most ")?.split_once(" steps, at least ")?;
-            Some((steps.parse().ok()?, gap.strip_suffix(" apart")?.parse().ok()?))
-        };
-        let (steps, gap) = numbers().ok_or_else(|| {
-            let expected = "one step, or at most K steps, at least B apart, or at most F changes, up and \
-                            down in turn, or changes whose squares add up to at most Q";
-            Error::bad("participation", expected, format!("{text:?}"))
-        })?;
-        Self::at_most(steps, gap)
-    }
-}
-
-/// What one person may contribute to one step: a number in a range, or a vector of bounded ℓ2 norm.
-///
-/// ```
-/// use evertally::privacy::Contribution;
-/// assert_eq!(Contribution::unit().to_string(), "a value in [0, 1]");
-/// assert_eq!(Contribution::range(-2.0, 5.0)?.magnitude(), 5.0);
-/// assert!(!Contribution::norm(1.0)?.is_single_signed());
-/// # Ok::<(), evertally::Error>(())
-/// ```
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Contribution {
-    lo: f64,
-    hi: f64,
-    is_vector: bool,
-    keys: usize,
-}
-
-impl Contribution {
-    /// A number in [0, 1]: counting.
-    #[must_use]
-    pub fn unit() -> Self {
-        Self { lo: 0.0, hi: 1.0, is_vector: false, keys: 1 }
-    }
-
-    /// A number in [`lo`, `hi`].
-    ///
-    /// # Errors
-    /// `BadParameter` unless both are finite, lo ≤ hi and at least one is not zero.
-    pub fn range(lo: f64, hi: f64) -> Result<Self> {
-        if !lo.is_finite() || !hi.is_finite() {
-            return Err(Error::bad("range", "finite", format!("[{lo}, {hi}]")));
-        }
-        if lo > hi {
-            return Err(Error::bad("range", "ordered, low end first", format!("[{lo}, {hi}]")));
-        }
-        if lo == 0.0 && hi == 0.0 {
-            return Err(Error::bad("range", "wider than zero alone", format!("[{lo}, {hi}]")));
-        }
-        Ok(Self { lo, hi, is_vector: false, keys: 1 })
-    }
-
-    /// The same range for a number that may be split between this many keys. Its parts must all be at
-    /// least zero, or all at most zero, and their sum must be in the range. This needs no more noise.
-    ///
-    /// ```
-    /// use evertally::privacy::Contribution;
-    /// let split = Contribution::range(0.0, 100.0)?.split_between(2)?;
-    /// assert_eq!(split.to_string(), "a value in [0, 100], split between at most 2 keys");
-    /// # Ok::<(), evertally::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    /// `BadParameter` for no key, and for a vector.
-    pub fn split_between(self, keys: usize) -> Result<Self> {
-        if keys == 0 {
-            return Err(Error::bad("keys of a contribution", "at least 1", keys));
-        }
-        if self.is_vector {
-            return Err(Error::bad("contribution", "a range of numbers to be split between keys", self));
-        }
-        Ok(Self { keys, ..self })
-    }
-
-    /// A vector of ℓ2 norm at most `bound`.
-    ///
-    /// # Errors
-    /// `BadParameter` unless the bound is positive and finite.
-    pub fn norm(bound: f64) -> Result<Self> {
-        if bound > 0.0 && bound.is_finite() {
-            Ok(Self { lo: -bound, hi: bound, is_vector: true, keys: 1 })
-        } else {
-            Err(Error::bad("norm", "positive and finite", bound))
-        }
-    }
-
-    /// The low end of the range, or −c for a vector of norm at most c, whose coordinates it bounds.
-    #[must_use]
-    pub fn lo(&self) -> f64 {
-        self.lo
-    }
-
-    /// The high end of the range, or c for a vector of norm at most c.
-    #[must_use]
-    pub fn hi(&self) -> f64 {
-        self.hi
-    }
-
-    /// The most keys between which a number may be split.
-    #[must_use]
-    pub fn keys(&self) -> usize {
-        self.keys
-    }
-
-    /// Whether a contribution is a vector.
-    #[must_use]
-    pub fn is_vector(&self) -> bool {
-        self.is_vector
-    }
-
-    /// The largest norm of a contribution to one step, max(|lo|, |hi|).
-    #[must_use]
-    pub fn magnitude(&self) -> f64 {
-        self.lo.abs().max(self.hi.abs())
-    }
-
-    /// Whether no two contributions have opposite signs. It is false for vectors, which may point
-    /// anywhere.
-    #[must_use]
-    pub fn is_single_signed(&self) -> bool {
-        !self.is_vector && (self.lo >= 0.0 || self.hi <= 0.0)
-    }
-}
-
-impl Default for Contribution {
-    fn default() -> Self {
-        Self::unit()
-    }
-}
-
-impl fmt::Display for Contribution {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.is_vector {
-            write!(f, "a vector of norm at most {}", self.hi)
-        } else {
-            write!(f, "a value in [{}, {}]", self.lo, self.hi)?;
-            if self.keys > 1 { write!(f, ", split between at most {} keys", self.keys) } else { Ok(()) }
-        }
-    }
-}
-
-impl FromStr for Contribution {
-    type Err = Error;
-
-    /// Reads what `Display` writes.
-    fn from_str(text: &str) -> Result<Self> {
-        if let Some(Ok(bound)) = text.strip_prefix("a vector of norm at most ").map(str::parse) {
-            return Self::norm(bound);
-        }
-        let (range, keys) = match text.split_once(", split between at most ") {
-            Some((range, keys)) => (range, keys.strip_suffix(" keys").and_then(|keys| keys.parse().ok())),
-            None => (text, Some(1)),
-        };
-        let ends = || {
-            let (lo, hi) = range.strip_prefix("a value in [")?.strip_suffix(']')?.split_once(", ")?;
-            Some((lo.parse().ok()?, hi.parse().ok()?, keys?))
-        };
-        let (lo, hi, keys) = ends().ok_or_else(|| {
-            let expected = "a value in [LO, HI], or a vector of norm at most C";
-            Error::bad("contribution", expected, format!("{text:?}"))
-        })?;
-        Self::range(lo, hi)?.split_between(keys)
     }
 }
 
@@ -465,7 +138,6 @@ pub fn replace_factor_l1(neighbours: Neighbours) -> f64 {
         Neighbours::Replace => 2.0,
     }
 }
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -489,75 +161,6 @@ mod tests {
         // Columns (1, 0) and (−1, 0): moving a 1 from one step to the other moves the encoding by
         // 2.
         assert_eq!(factor(0.0, 1.0, false), 2.0);
-    }
-
-    #[test]
-    fn participation_is_bounded_by_the_horizon() {
-        let of = |k, b, n| Participation::at_most(k, b).unwrap().bounded(n);
-        assert_eq!(of(3, 1, 10), 3);
-        assert_eq!(of(3, 5, 10), 2);
-        assert_eq!(of(3, 5, 11), 3);
-        assert_eq!(of(3, 5, 0), 0);
-        assert_eq!(of(u64::MAX, u64::MAX, u64::MAX), 1);
-        assert!(Participation::at_most(0, 1).is_err());
-        assert!(Participation::at_most(1, 0).is_err());
-    }
-
-    #[test]
-    fn changes_in_turn_are_another_participation() {
-        let (in_turn, steps) = (Participation::in_turn(4).unwrap(), Participation::at_most(4, 1).unwrap());
-        assert_ne!(in_turn, steps);
-        for one in [in_turn, steps, Participation::in_turn(1).unwrap()] {
-            assert_eq!(one.to_string().parse::<Participation>().unwrap(), one);
-        }
-        // Changes of different keys may be in one step.
-        assert_eq!([in_turn.bounded(2), steps.bounded(2)], [4, 2]);
-        for bad in ["at most 0 changes, up and down in turn", "at most x changes, up and down in turn"] {
-            assert!(bad.parse::<Participation>().is_err());
-        }
-        assert!(Participation::in_turn(0).is_err());
-    }
-
-    #[test]
-    fn changes_of_bounded_squares_are_another_participation() {
-        let squares = Participation::changes(4).unwrap();
-        assert!(!squares.is_in_turn() && squares.bounded(2) == 4);
-        for other in [Participation::in_turn(4).unwrap(), Participation::at_most(4, 1).unwrap()] {
-            assert_ne!(squares, other);
-            assert_eq!(other.squares(), None);
-        }
-        assert_eq!(squares.to_string().parse::<Participation>().unwrap(), squares);
-        for bad in ["0", "x", "-1", ""] {
-            assert!(
-                format!("changes whose squares add up to at most {bad}").parse::<Participation>().is_err()
-            );
-        }
-        assert!(Participation::changes(0).is_err());
-    }
-
-    #[test]
-    fn contributions_are_checked() {
-        assert!(Contribution::range(1.0, 0.0).is_err());
-        assert!(Contribution::range(0.0, -0.0).is_err());
-        for bad in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
-            assert!(Contribution::range(bad, 1.0).is_err());
-            assert!(Contribution::range(0.0, bad).is_err());
-            assert!(Contribution::norm(bad).is_err());
-        }
-        assert!(Contribution::norm(0.0).is_err());
-        assert!(Contribution::norm(-1.0).is_err());
-        assert_eq!(Contribution::range(-3.0, -1.0).unwrap().magnitude(), 3.0);
-        assert_eq!(Contribution::norm(2.5).unwrap().to_string(), "a vector of norm at most 2.5");
-        assert!(Contribution::unit().split_between(0).is_err());
-        assert!(Contribution::norm(1.0).unwrap().split_between(2).is_err());
-        for text in ["a value in [0, 2]", "a value in [-1, 2.5], split between at most 3 keys"] {
-            assert_eq!(text.parse::<Contribution>().unwrap().to_string(), text);
-        }
-        for text in
-            ["a value in [0, 2], split between at most 0 keys", "a value in [0, 2], split between at most"]
-        {
-            assert!(text.parse::<Contribution>().is_err());
-        }
     }
 
     /// The argument for split values, by brute force: with any factor R, any two split contributions
