@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use super::{
     Cost, Factorization, Request, banded, binary, blt, graded_square_root, group_algebra, honaker_full,
-    honaker_streaming, input_perturbation, laplace_tree, normalized_square_root, optimal,
+    honaker_streaming, input_perturbation, laplace_tree, markov, normalized_square_root, optimal,
     output_perturbation, smooth_binary, square_root,
 };
 use crate::privacy::NoiseKind;
@@ -135,6 +135,12 @@ mechanisms! {
             /// gives; fewer save memory per lane.
             decays
         } = graded_square_root::KIND,
+        /// A sum of Markov chains: the optimum of running and decayed totals, streamed.
+        Markov {
+            /// The number of chains J. By default, enough for the optimum to within 10⁻⁵ up to 2^20
+            /// steps; fewer save memory per lane.
+            chains
+        } = markov::KIND,
         /// The best pair of a few decays, fitted to the plan.
         Blt {
             /// The largest number of decays in R. By default the plan chooses it.

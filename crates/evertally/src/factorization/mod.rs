@@ -30,6 +30,8 @@ pub(crate) mod in_turn;
 mod input_perturbation;
 mod integer;
 mod laplace_tree;
+#[doc(hidden)]
+pub mod markov;
 mod mechanism;
 mod normalized_square_root;
 pub(crate) mod optimal;

@@ -63,7 +63,10 @@ pub use progress::Progress;
 pub use real::Real;
 pub(crate) use square_root::inverse_square_root_coefficients;
 pub use square_root::{square_root_coefficient, square_root_coefficients};
-pub use streaming::{Decay, GradeBlock, GradeBounds, Grading, Recipe, SlowDecay};
+pub use streaming::{
+    ChainBlock, ChainBounds, ChainRow, ChainSource, Decay, GradeBlock, GradeBounds, Grading, MAX_CHAINS,
+    Recipe, SlowDecay,
+};
 pub(crate) use streaming::{GRADED_BLOCK, LazyLanes, MIN_GRADE, StreamingCorrelator, Tile};
 pub(crate) use vectorise::vectorised;
 pub use white::WhiteNoise;

@@ -1,31 +1,45 @@
-//! The two diagonals, read burst by burst.
+//! The numbers of steps, read burst by burst: the two diagonals, or those of chains.
 
 use std::sync::Arc;
 
 use super::BURST;
-use super::recipe::{GRADED_BLOCK, GradeBlock, Grading};
+use super::chains::{ChainBurst, ChainReader};
+use super::recipe::{GRADED_BLOCK, GradeBlock, Grading, Recipe};
 use crate::noise::Real;
 use crate::noise::vectorise::vectorised;
 
 /// 1/e, d, and the increase of d after the step, for the steps of a burst. Without grades, and
-/// beyond the horizon, these are ones, ones and zeros.
-#[derive(Clone, Copy)]
+/// beyond the horizon, these are ones, ones and zeros. With chains, also their numbers.
+#[derive(Clone)]
 pub(super) struct BurstGrades<F> {
     pub(super) drive: [F; BURST],
     pub(super) norm: [F; BURST],
     pub(super) rise: [F; BURST],
+    pub(super) chains: Option<Box<ChainBurst>>,
 }
 
 impl BurstGrades<f64> {
     pub(super) fn flat() -> Self {
-        Self { drive: [1.0; BURST], norm: [1.0; BURST], rise: [0.0; BURST] }
+        Self { drive: [1.0; BURST], norm: [1.0; BURST], rise: [0.0; BURST], chains: None }
     }
 
-    pub(super) fn rounded<F: Real>(&self) -> BurstGrades<F> {
+    /// Norms and rises are exact in either precision.
+    fn of_chains(burst: Box<ChainBurst>) -> Self {
+        let norm = |k: usize| f64::from(burst.norms[k]);
+        Self {
+            drive: [1.0; BURST],
+            norm: std::array::from_fn(norm),
+            rise: std::array::from_fn(|k| norm(k + 1) - norm(k)),
+            chains: Some(burst),
+        }
+    }
+
+    pub(super) fn rounded<F: Real>(self) -> BurstGrades<F> {
         BurstGrades {
             drive: self.drive.map(F::from_f64),
             norm: self.norm.map(F::from_f64),
             rise: self.rise.map(F::from_f64),
+            chains: self.chains,
         }
     }
 }
@@ -79,9 +93,10 @@ impl GradeBlocks {
     }
 }
 
-/// Reads the diagonals burst by burst.
+/// Reads the numbers of steps burst by burst.
 pub(super) struct GradeReader {
     blocks: Option<GradeBlocks>,
+    chains: Option<ChainReader>,
     horizon: u64,
     /// 1/e of the loaded block.
     drives: Vec<f64>,
@@ -90,17 +105,22 @@ pub(super) struct GradeReader {
 }
 
 impl GradeReader {
-    pub(super) fn new(grading: Option<Arc<dyn Grading>>, horizon: u64) -> Self {
-        let blocks = grading.map(|grading| GradeBlocks::new(grading, horizon));
-        Self { blocks, horizon, drives: Vec::new(), rises: Vec::new() }
+    pub(super) fn new(recipe: &Recipe, horizon: u64) -> Self {
+        let blocks = recipe.grading.clone().map(|grading| GradeBlocks::new(grading, horizon));
+        let chains = recipe.chains.clone().map(ChainReader::new);
+        Self { blocks, chains, horizon, drives: Vec::new(), rises: Vec::new() }
     }
 
-    pub(super) fn is_graded(&self) -> bool {
-        self.blocks.is_some()
+    /// Whether the numbers are not the same at every step.
+    pub(super) fn varies(&self) -> bool {
+        self.blocks.is_some() || self.chains.is_some()
     }
 
-    /// The grades of the burst that starts at this step.
+    /// The numbers of the burst that starts at this step.
     pub(super) fn burst(&mut self, first: u64) -> BurstGrades<f64> {
+        if let Some(chains) = &mut self.chains {
+            return BurstGrades::of_chains(ChainBurst::read(chains, first));
+        }
         let mut grades = BurstGrades::flat();
         let Some(blocks) = &mut self.blocks else { return grades };
         let mut k = 0;

@@ -34,6 +34,9 @@ pub(super) struct Kernel<F> {
     impulse: F,
     scale: F,
     is_graded: bool,
+    /// The number of chains, and the loss 1 − λ of the workload that they make.
+    chains: usize,
+    loss: F,
 }
 
 impl<F: Real> Kernel<F> {
@@ -51,6 +54,8 @@ impl<F: Real> Kernel<F> {
             impulse: real(recipe.impulse),
             scale: real(scale),
             is_graded: recipe.grading.is_some(),
+            chains: recipe.chains.as_ref().map_or(0, |source| source.chains()),
+            loss: real(recipe.chains.as_ref().map_or(0.0, |source| source.loss())),
         }
     }
 
@@ -124,6 +129,9 @@ fn take<F: Real, S: Simd, const K: usize>(
     offset: usize,
 ) {
     let splat = |value: F| F::splat(simd, value);
+    if kernel.chains > 0 {
+        return take_chains::<F, S, K>(simd, kernel, state, row, values, grades, offset);
+    }
     let mut h: [F::Of<S>; K] = std::array::from_fn(|k| values[k * row]);
     if kernel.is_graded {
         h = std::array::from_fn(|k| F::times(simd, h[k], splat(grades.drive[offset + k])));
@@ -171,4 +179,43 @@ fn take<F: Real, S: Simd, const K: usize>(
     for k in 0..K {
         values[k * row] = F::times(simd, scale, sums[k]);
     }
+}
+
+/// The same for chains.
+#[inline(always)]
+fn take_chains<F: Real, S: Simd, const K: usize>(
+    simd: S,
+    kernel: &Kernel<F>,
+    state: &mut [F::Of<S>],
+    row: usize,
+    values: &mut [F::Of<S>],
+    grades: &BurstGrades<F>,
+    offset: usize,
+) {
+    let splat = |value: F| F::splat(simd, value);
+    let single = |value: f32| F::splat(simd, F::from_f64(f64::from(value)));
+    let Some(numbers) = &grades.chains else { return };
+    let g: [F::Of<S>; K] = std::array::from_fn(|k| values[k * row]);
+    let mut sums = [splat(F::ZERO); K];
+    let (chains, zeta) = state.split_at_mut((kernel.chains * row).min(state.len()));
+    for (j, x) in chains.iter_mut().step_by(row).enumerate() {
+        let mut lane = *x;
+        for k in 0..K {
+            let drive = F::times(simd, single(numbers.drives[offset + k][j]), g[k]);
+            let lost = F::times(simd, single(numbers.losses[offset + k][j]), lane);
+            lane = F::plus(simd, lane, F::minus(simd, drive, lost));
+            sums[k] = F::plus(simd, sums[k], lane);
+        }
+        *x = lane;
+    }
+    let (scale, loss) = (splat(kernel.scale), splat(kernel.loss));
+    let Some(zeta) = zeta.first_mut() else { return };
+    let mut lane = *zeta;
+    for (k, u) in sums.into_iter().enumerate() {
+        let z = F::plus(simd, F::times(simd, splat(grades.norm[offset + k]), u), lane);
+        values[k * row] = F::times(simd, scale, z);
+        lane = F::minus(simd, lane, F::times(simd, splat(grades.rise[offset + k]), u));
+        lane = F::minus(simd, lane, F::times(simd, loss, lane));
+    }
+    *zeta = lane;
 }

@@ -56,7 +56,7 @@ impl LazyLanes {
             kernel: Kernel::new(recipe, 1.0),
             rows: recipe.rows(),
             noise,
-            grades: GradeReader::new(recipe.grading.clone(), horizon),
+            grades: GradeReader::new(recipe, horizon),
         }
     }
 

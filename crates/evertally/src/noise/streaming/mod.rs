@@ -13,10 +13,14 @@
 //! | `reference` | a direct implementation of the definition: the oracle |
 //! | `many_lanes` | many lanes, tile by tile |
 //! | `kernel` | the steps of a tile |
-//! | `single_lane` | one lane, eight steps at a time |
+//! | `single` | one lane |
+//! | `single_lane` | the same with the same decays at every step, eight steps at a time |
+//! | `single_chains` | the same with chains |
 //! | `lazy` | lanes that are each at their own step |
-//! | `grades` | the diagonals e and d, burst by burst |
+//! | `chains` | numbers that change from step to step |
+//! | `grades` | the numbers of steps, burst by burst |
 
+mod chains;
 mod grades;
 mod kernel;
 mod lazy;
@@ -24,6 +28,8 @@ mod many_lanes;
 mod recipe;
 #[cfg(test)]
 mod reference;
+mod single;
+mod single_chains;
 mod single_lane;
 #[cfg(test)]
 mod tests;
@@ -32,13 +38,15 @@ use std::sync::Arc;
 
 use zeroize::Zeroize;
 
+pub(crate) use chains::ChainReader;
+pub use chains::{ChainBlock, ChainBounds, ChainRow, ChainSource, MAX_CHAINS};
 pub(crate) use grades::GradeBlocks;
 use grades::{BurstGrades, GradeReader};
 pub(crate) use lazy::{LazyLanes, Tile};
 use many_lanes::ManyLanes;
 pub use recipe::{Decay, GradeBlock, GradeBounds, Grading, Recipe, SlowDecay};
 pub(crate) use recipe::{GRADED_BLOCK, MIN_GRADE, SLOW};
-use single_lane::SingleLane;
+use single::Single;
 
 use super::correlator::misfit;
 use super::{Correlator, Real, WhiteField};
@@ -105,7 +113,7 @@ impl WhiteBlock {
 }
 
 enum LaneState<F: Real> {
-    Single(Box<SingleLane>),
+    Single(Single),
     Many(ManyLanes<F>),
 }
 
@@ -114,7 +122,7 @@ impl<F: Real> StreamingCorrelator<F> {
     pub(crate) fn new(recipe: &Recipe, horizon: u64, field: Arc<dyn WhiteField>, scale: f64) -> Self {
         let (width, is_family) = (field.width(), field.is_family());
         let lanes = if width == 1 && !is_family {
-            LaneState::Single(Box::new(SingleLane::new(recipe, scale)))
+            LaneState::Single(Single::new(recipe, scale))
         } else {
             LaneState::Many(many(recipe, width, scale))
         };
@@ -124,7 +132,7 @@ impl<F: Real> StreamingCorrelator<F> {
             width,
             horizon,
             field,
-            grades: GradeReader::new(recipe.grading.clone(), horizon),
+            grades: GradeReader::new(recipe, horizon),
             step: 0,
             made: 0,
             together: rows_together::<F>(width, is_family),
@@ -298,7 +306,7 @@ impl<F: Real> StreamingCorrelator<F> {
             into.white.resize(len, 0.0);
             field.column(0, first, &mut into.white);
             into.grades.clear();
-            if grades.is_graded() {
+            if grades.varies() {
                 into.grades.extend((0..len / BURST).map(|i| grades.burst(first + (i * BURST) as u64)));
             }
             first += len as u64;
@@ -339,7 +347,7 @@ struct Bursts {
 }
 
 impl Bursts {
-    fn make<F: Real>(&mut self, lane: &mut SingleLane, out: &mut [F]) {
+    fn make<F: Real>(&mut self, lane: &mut Single, out: &mut [F]) {
         let white = self.white.as_chunks_mut::<BURST>().0;
         if self.grades.is_empty() {
             let flat = BurstGrades::flat();

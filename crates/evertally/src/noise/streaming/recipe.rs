@@ -16,6 +16,8 @@
 //! the S of the step before, and η v = ηS − ηe. While p·t is small, e is small compared with S, and
 //! p keeps all its digits.
 
+use super::chains::ChainSource;
+
 /// An ordinary decay: v ← decay·v + h, weighted into u.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Decay {
@@ -92,6 +94,8 @@ impl GradeBounds {
 pub(crate) const GRADED_BLOCK: u64 = 512;
 
 /// The numbers of a streaming mechanism. They define its decoder L.
+///
+/// With chains ([`super::chains`]) there are no decays, no impulse and no grades.
 #[derive(Clone, Default)]
 #[non_exhaustive]
 pub struct Recipe {
@@ -104,6 +108,8 @@ pub struct Recipe {
     pub impulse: f64,
     /// e and d, or nothing if both are one.
     pub grading: Option<std::sync::Arc<dyn Grading>>,
+    /// Numbers that change from step to step.
+    pub chains: Option<std::sync::Arc<dyn ChainSource>>,
 }
 
 impl Recipe {
@@ -118,8 +124,16 @@ impl Recipe {
     /// column before its rows are weighted by e. The weighting may remove everything but the rows
     /// of its smallest e, so the error is divided by [`MIN_GRADE`]. Rounding the norms d has the
     /// same kind of effect as rounding the steps, and is not covered.
+    ///
+    /// The numbers of chains are single-precision already. What is rounded is the loss 1 − λ of the
+    /// workload, by a relative δ = 2⁻²⁴ at most. A′⁻¹A − I = (λ − λ′)S A, with S the shift, changes
+    /// a column by a relative δ, and the norms d are those of A instead of A′, a second δ. The
+    /// factor itself is rounded once.
     pub(super) fn in_singles(&self) -> (Self, f64) {
         let unit = libm::exp2(-24.0);
+        if self.chains.is_some() {
+            return (self.clone(), 1.0 + 4.0 * unit);
+        }
         let has_sum = self.decays.first().is_some_and(|first| first.decay == 1.0);
         let mut recipe = Self { decays: Vec::new(), ..self.clone() };
         let mut error = unit;
@@ -141,6 +155,9 @@ impl Recipe {
     /// The number of numbers that a lane holds.
     #[must_use]
     pub fn rows(&self) -> usize {
-        self.decays.len() + self.slow.len() + usize::from(self.grading.is_some())
+        match &self.chains {
+            Some(chains) => chains.chains() + 1,
+            None => self.decays.len() + self.slow.len() + usize::from(self.grading.is_some()),
+        }
     }
 }

@@ -8,6 +8,7 @@
 
 use std::sync::Arc;
 
+use super::chains::{ChainBlock, ChainSource};
 use super::recipe::{GRADED_BLOCK, GradeBlock, Recipe};
 use crate::Result;
 use crate::noise::{Correlator, WhiteField, misfit};
@@ -46,8 +47,35 @@ impl ReferenceCorrelator {
     }
 }
 
+impl ReferenceCorrelator {
+    /// A step of chains.
+    fn next_of_chains(&mut self, source: &dyn ChainSource, out: &mut [f64]) {
+        self.field.draw(self.step, &mut self.fresh);
+        let mut block = ChainBlock::default();
+        source.block(self.step, &mut block);
+        let (i, width) = ((self.step - block.first) as usize, self.fresh.len());
+        let (norm, next) = (f64::from(block.norms[i]), f64::from(block.norms[i + 1]));
+        for (lane, z) in out.iter_mut().enumerate() {
+            let mut u = 0.0;
+            for chain in 0..source.chains() {
+                let x = &mut self.state[chain * width + lane];
+                let (loss, drive) = (f64::from(block.losses[i][chain]), f64::from(block.drives[i][chain]));
+                *x = (1.0 - loss) * *x + drive * self.fresh[lane];
+                u += *x;
+            }
+            let zeta = &mut self.state[source.chains() * width + lane];
+            *z = norm * u + *zeta;
+            *zeta = (1.0 - source.loss()) * (*zeta - (next - norm) * u);
+        }
+        self.step += 1;
+    }
+}
+
 impl Correlator for ReferenceCorrelator {
     fn next(&mut self, out: &mut [f64]) {
+        if let Some(source) = self.recipe.chains.clone() {
+            return self.next_of_chains(&*source, out);
+        }
         let (grade, norm, next_norm) = self.grades();
         self.field.draw(self.step, &mut self.fresh);
         let (recipe, width) = (&self.recipe, self.fresh.len());

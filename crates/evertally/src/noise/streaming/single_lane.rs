@@ -116,12 +116,7 @@ impl SingleLane {
         }
     }
 
-    /// Takes eight steps with this white noise and replaces it by their output.
-    pub(super) fn burst(&mut self, grades: &BurstGrades<f64>, values: &mut Eight) {
-        self.bursts(std::iter::once((values, grades)));
-    }
-
-    /// The same for burst after burst.
+    /// Takes eight steps per burst with this white noise, and replaces it by their output.
     pub(super) fn bursts<'a>(&mut self, bursts: impl Iterator<Item = (&'a mut Eight, &'a BurstGrades<f64>)>) {
         pulp::Arch::new().dispatch(Bursts { lane: self, bursts });
     }
