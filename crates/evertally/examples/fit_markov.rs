@@ -6,14 +6,39 @@
 
 use std::fmt::Write as _;
 
-use evertally::internals::factorization::markov::{KNOTS, MAX_DAMPING, Shape, basis, place, trial};
+use evertally::internals::factorization::markov::{
+    KNOTS, MAX_DAMPING, MAX_WORST_DAMPING, Shape, basis, place, trial,
+};
 use evertally::research::gamma::{Certificate, Subject, Weights, gamma_2, gamma_f};
 use evertally::{Objective, Workload};
 
 /// The horizons of running totals.
 const HORIZONS: [u64; 25] = [
-    2, 3, 4, 5, 6, 7, 8, 10, 13, 16, 23, 32, 45, 64, 91, 128, 181, 256, 512, 1024, 4096, 16_384, 65_536,
-    262_144, 1 << 20,
+    2,
+    3,
+    4,
+    5,
+    6,
+    7,
+    8,
+    10,
+    13,
+    16,
+    23,
+    32,
+    45,
+    64,
+    91,
+    128,
+    181,
+    256,
+    512,
+    1024,
+    4096,
+    16_384,
+    65_536,
+    262_144,
+    1 << 20,
 ];
 
 /// The longest horizon for the worst step, whose certificates take longer.
@@ -168,8 +193,9 @@ fn plane(damping: f64, objective: Objective) -> String {
 }
 
 fn table(objective: Objective, name: &str, what: &str) -> String {
-    let planes: String =
-        [0.0].iter().chain(&DAMPINGS).map(|damping| plane(*damping, objective)).collect();
+    let longest = if objective == Objective::Worst { MAX_WORST_DAMPING } else { MAX_DAMPING };
+    let dampings = [0.0].iter().chain(&DAMPINGS).filter(|damping| **damping <= longest);
+    let planes: String = dampings.map(|damping| plane(*damping, objective)).collect();
     format!("\n/// For {what}.\n#[rustfmt::skip]\npub(super) const {name}: &[Plane] = &[\n{planes}];\n")
 }
 

@@ -6,16 +6,16 @@
 pub mod noise {
     pub use crate::noise::{
         CausalConvolver, ChainBlock, ChainBounds, ChainRow, ChainSource, Correlator, CyclicConvolver, Decay,
-        GradeBlock, GradeBounds, Grading, IntegerLaw, IntegerNoise, KeyedNoise, LaneTag, MAX_CHAINS, NoiseKey,
-        Real, Recipe, SlowDecay, StreamKey, Tagger, VectorField,
-        WhiteField, WhiteNoise, WindowDecay, copy_of, square_root_coefficient, square_root_coefficients,
+        GradeBlock, GradeBounds, Grading, IntegerLaw, IntegerNoise, KeyedNoise, LaneTag, MAX_CHAINS,
+        NoiseKey, Real, Recipe, SlowDecay, StreamKey, Tagger, VectorField, WhiteField, WhiteNoise,
+        WindowDecay, copy_of, square_root_coefficient, square_root_coefficients,
     };
 }
 
 /// What a mechanism computes: the trait [`Factorization`](factorization::Factorization).
 pub mod factorization {
-    pub use crate::factorization::{graded_square_root, markov};
     pub use crate::factorization::{Cost, Dense, Factorization, IntegerDecoder, MAX_DENSE};
+    pub use crate::factorization::{graded_square_root, markov};
 }
 
 /// The encoding of noise names, for definitions of what is counted.

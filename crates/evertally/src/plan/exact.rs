@@ -15,7 +15,7 @@ use crate::noise::integer::{
     MAX_DRAW_SCALES, ReversibleLane, RowsCorrelator, StepReader, SumCorrelator, WindowCorrelator,
     WindowDecays, filter_rounding,
 };
-use crate::noise::{NoiseKey, Progress};
+use crate::noise::{NoiseKey, Progress, Recipe};
 use crate::noise_name::{Layout, Purpose};
 use crate::plan::Plan;
 use crate::privacy::{Budget, NoiseKind, round_up};
@@ -49,6 +49,9 @@ const MAX_STATE_BITS: f64 = 86.0;
 
 /// The refusal of numbers with more bits.
 const OUTGROWN: &str = "over this horizon its numbers would outgrow 128 bits";
+
+/// The refusal of norms that the filter cannot hold.
+const UNEVEN: &str = "its norms are not integers in the units of the filter";
 
 /// Standard deviations that a sum of draws exceeds with probability below exp(−512).
 const MAX_SUM_DEVIATIONS: f64 = 32.0;
@@ -94,7 +97,7 @@ impl Exact {
         let decoder = request
             .factorization
             .integer()
-            .ok_or_else(|| refuse("its noise is not made of integers; graded-square-root's can be"))?;
+            .ok_or_else(|| refuse("its noise is not made of integers; markov's can be"))?;
         if request.factorization.draws() > IntegerNoise::DRAWS {
             return Err(refuse("it has too many draws for the exact path"));
         }
@@ -170,15 +173,29 @@ impl ExactRequest<'_> {
                 }
                 return Ok((0.0, 1.0));
             }
+            IntegerDecoder::Filter { recipe: Recipe { chains: Some(source), .. }, .. }
+                if !source.bounds().norms_are_within(NORMS) =>
+            {
+                return Err(Error::unsupported(mechanism, UNEVEN));
+            }
+            IntegerDecoder::Filter {
+                recipe: recipe @ Recipe { chains: Some(source), .. },
+                amplification,
+            } => {
+                let bounds = source.bounds();
+                check_states(
+                    scale * bounds.largest_drive * bounds.norm_variation.max(1.0),
+                    horizon,
+                    mechanism,
+                )?;
+                (filter_rounding(recipe, horizon), *amplification, bounds.largest_diagonal)
+            }
             IntegerDecoder::Filter { recipe, amplification } => {
                 let bounds = recipe.grading.as_ref().map(|grading| grading.bounds());
                 let (largest, least) =
                     bounds.map_or((1.0, 1.0), |bounds| (bounds.largest_norm / bounds.least, bounds.least));
                 if bounds.is_some_and(|b| !(NORMS.contains(&b.least) && NORMS.contains(&b.largest_norm))) {
-                    return Err(Error::unsupported(
-                        mechanism,
-                        "its norms are not integers in the units of the filter",
-                    ));
+                    return Err(Error::unsupported(mechanism, UNEVEN));
                 }
                 check_states(scale * largest / least, horizon, mechanism)?;
                 (filter_rounding(recipe, horizon), *amplification, largest)
@@ -252,16 +269,17 @@ impl Plan {
             _ => IntegerField::new(noise, std::iter::once(""))?,
         };
         let horizon = self.horizon();
-        let steps = |grading| StepReader::new(grading, horizon, exact.scale);
+        let steps = |recipe: &Recipe| StepReader::new(recipe, horizon, exact.scale);
         let missing = || Error::unsupported(self.mechanism(), "its noise is not made of integers");
         Ok(match self.factorization().integer().ok_or_else(missing)? {
             IntegerDecoder::Filter { recipe, .. } => {
                 let filter = Filter::new(&recipe);
-                Box::new(FilterCorrelator::new(filter, steps(recipe.grading), field))
+                Box::new(FilterCorrelator::new(filter, steps(&recipe), field))
             }
             IntegerDecoder::Window { recipe, decays, width, .. } => {
                 let filter = Filter::new(&recipe);
-                Box::new(WindowCorrelator::new(filter, WindowDecays::new(&decays), width, steps(None), field))
+                let steps = steps(&recipe);
+                Box::new(WindowCorrelator::new(filter, WindowDecays::new(&decays), width, steps, field))
             }
             IntegerDecoder::Rows { rows, .. } => Box::new(RowsCorrelator::new(rows, exact.scale, field)),
             IntegerDecoder::Sums { .. } => {
@@ -285,7 +303,7 @@ impl Plan {
     pub(crate) fn integer_lanes(&self, exact: &Exact, key: &NoiseKey) -> Option<IntegerLanes> {
         let IntegerDecoder::Filter { recipe, .. } = self.factorization().integer()? else { return None };
         let filter = Filter::new(&recipe);
-        let steps = StepReader::new(recipe.grading, self.horizon(), exact.scale);
+        let steps = StepReader::new(&recipe, self.horizon(), exact.scale);
         Some(IntegerLanes::new(filter, steps, self.integer_draws(key)))
     }
 
@@ -302,7 +320,7 @@ impl Plan {
         let filter = Filter::new(&recipe);
         Some(ReversibleLane::new(
             filter,
-            StepReader::new(recipe.grading, self.horizon(), exact.scale),
+            StepReader::new(&recipe, self.horizon(), exact.scale),
             window_decays,
         ))
     }

@@ -250,7 +250,7 @@ impl<'a> Planner<'a> {
     fn check_shape(&self, factorization: &dyn Factorization, is_streamed: bool) -> Result<()> {
         let mechanism = factorization.mechanism();
         if *self.shape == Shape::OpenKeys && !is_streamed {
-            let reason = "open keys need a mechanism that streams: graded-square-root for running totals, square-root for decayed ones";
+            let reason = "open keys need a mechanism that streams: graded-square-root for running totals, markov for decayed ones";
             return Err(Error::unsupported(mechanism, reason));
         }
         let draws = factorization.draws();

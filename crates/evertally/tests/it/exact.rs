@@ -56,12 +56,17 @@ fn numbers_and_keys_are_exact_by_default_and_vectors_are_not() {
 /// The table of docs/exact.md.
 #[test]
 fn exactness_costs_next_to_no_noise() {
-    for (horizon, graded, others) in
-        [(1000, 3e-8, 2e-11), (1 << 20, 1.4e-7, 1.2e-10), (1 << 40, 1.2e-4, 8e-8)]
-    {
+    for (horizon, markov, graded, others) in [
+        (1000, Some(3e-11), 3e-8, 2e-11),
+        (1 << 20, Some(3e-8), 1.4e-7, 1.2e-10),
+        (1 << 40, None, 1.2e-4, 8e-8),
+    ] {
         let excess = |mechanism| excess(&Plan::prefix_sum(horizon).budget(budget()).mechanism(mechanism));
         let (square_root, blt) = (excess(Mechanism::SquareRoot), excess(Mechanism::Blt { buffers: None }));
         assert!(excess(Mechanism::GradedSquareRoot { decays: None }) < graded, "{horizon}");
+        if let Some(markov) = markov {
+            assert!(excess(Mechanism::Markov { chains: None }) < markov, "{horizon}");
+        }
         assert!(square_root < others && blt < others && square_root > 0.0, "{horizon}: {square_root} {blt}");
     }
     // With rounding to integers, within a thousandth of the float path for at least ten steps.

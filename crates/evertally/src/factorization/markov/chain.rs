@@ -97,7 +97,14 @@ pub(super) struct Chains {
 }
 
 impl Chains {
-    pub(super) fn new(timeline: Timeline, weights: Weights, factor: f64, fractions: &[Fraction]) -> Self {
+    /// Also the numbers of all blocks, if `keep` is set.
+    pub(super) fn new(
+        timeline: Timeline,
+        weights: Weights,
+        factor: f64,
+        fractions: &[Fraction],
+        keep: bool,
+    ) -> (Self, Vec<Numbers>) {
         let mut chains = Self {
             timeline,
             weights,
@@ -117,7 +124,7 @@ impl Chains {
             chains.backward(block, &mut carry, &mut scratch);
         }
         chains.carries.reverse();
-        let (mut covariance, mut numbers) = (NO_SQUARE, Numbers::default());
+        let (mut covariance, mut numbers, mut all) = (NO_SQUARE, Numbers::default(), Vec::new());
         for block in 0..chains.timeline.blocks() {
             chains.covariances.push(packed(&covariance, chains.count));
             let mut carry = chains.carries[block as usize];
@@ -128,8 +135,11 @@ impl Chains {
                 let last = (numbers.losses.len() - 1, numbers.drives.len() - 1);
                 chains.frozen = Some((numbers.losses[last.0], numbers.drives[last.1]));
             }
+            if keep {
+                all.push(std::mem::take(&mut numbers));
+            }
         }
-        chains
+        (chains, all)
     }
 
     /// The losses and drives of a block of the timeline.

@@ -70,7 +70,13 @@ impl Form {
 
     /// Moves V back over a block of steps. `norms` receives d, and the result is Σ of the squares of
     /// the columns of L₀⁻¹, rounded up.
-    pub(super) fn back_over(&mut self, numbers: &Numbers, count: usize, loss: f64, norms: &mut Vec<f32>) -> f64 {
+    pub(super) fn back_over(
+        &mut self,
+        numbers: &Numbers,
+        count: usize,
+        loss: f64,
+        norms: &mut Vec<f32>,
+    ) -> f64 {
         let len = numbers.losses.len();
         norms.clear();
         norms.resize(len, 0.0);

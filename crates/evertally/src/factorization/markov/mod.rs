@@ -44,8 +44,8 @@ use chain::Chains;
 use profile::Profile;
 use run::{Block, Run};
 use timeline::Timeline;
-pub use weights::{KNOTS, MAX_DAMPING, Shape, basis, place};
-use weights::{Weights, reach};
+pub use weights::{KNOTS, MAX_DAMPING, MAX_WORST_DAMPING, Shape, basis, place};
+use weights::{Weights, aim, reach};
 
 use super::{
     Cost, Dense, Factorization, IntegerDecoder, Kind, Mechanism, Request, dense_size, digest_of,
@@ -64,21 +64,29 @@ pub(super) static KIND: Kind = Kind {
     code: 15,
     has_exact_path: true,
     preparation: |horizon, workload, _| {
-        factor_of(workload).map_or(f64::INFINITY, |factor| 500.0 * Timeline::new(horizon, factor).steps as f64)
+        factor_of(workload, horizon)
+            .map_or(f64::INFINITY, |factor| 500.0 * Timeline::new(horizon, factor).steps as f64)
     },
     factorize: |request, chains| Ok(Arc::new(Markov::new(request, chains)?)),
     ..Kind::DEFAULT
 };
 
+/// After this many memories 1/(1−λ), a row of L₀⁻¹ is below the roundings that are charged.
+const FORGOTTEN: f64 = 60.0;
+
+/// The longest timeline whose numbers are held while it is prepared, 132 bytes per step. Longer ones
+/// are made again for each of three passes.
+const MAX_KEPT_STEPS: u64 = 1 << 20;
+
 /// The longest timeline: it takes some ten seconds.
 const MAX_STEPS: u64 = 1 << 25;
 
-/// λ, or `None` for a workload that is no geometric sum.
-fn factor_of(workload: Workload) -> Option<f64> {
+/// λ, or `None` for a workload that is no geometric sum. A window that holds every step is one.
+fn factor_of(workload: Workload, horizon: u64) -> Option<f64> {
     match workload {
         Workload::PrefixSum => Some(1.0),
         Workload::Decay { factor } => Some(factor),
-        Workload::SlidingWindow { .. } => None,
+        Workload::SlidingWindow { width } => (width >= horizon).then_some(1.0),
     }
 }
 
@@ -109,8 +117,10 @@ impl Parts {
         let tuned = depth(reach, objective);
         let high = shape.high + (0.25 * (chains as f64 - tuned)).min(1.0);
         let fractions = inverse_square_root(lowest * libm::exp(shape.low), libm::exp(high), chains);
-        let run = Run::new(Chains::new(timeline, weights, factor, &fractions));
-        let profile = Profile::new(&run);
+        let keep = timeline.steps <= MAX_KEPT_STEPS;
+        let (chains, numbers) = Chains::new(timeline, weights, factor, &fractions, keep);
+        let (run, blocks) = Run::new(chains, numbers);
+        let profile = Profile::new(&run, &blocks);
         Self { run: Arc::new(run), profile }
     }
 }
@@ -126,7 +136,7 @@ pub(crate) struct Markov {
 impl Markov {
     fn new(request: &Request<'_>, chains: Option<u64>) -> Result<Self> {
         let mechanism = Mechanism::Markov { chains };
-        let Some(factor) = factor_of(request.workload) else {
+        let Some(factor) = factor_of(request.workload, request.horizon) else {
             let reason = "it makes running and decayed totals; square-root makes windows";
             return Err(Error::unsupported(mechanism, reason));
         };
@@ -140,12 +150,11 @@ impl Markov {
             let reason = format!("it prepares every step, up to 2^25 steps, not {steps}");
             return Err(Error::too_costly(mechanism, reason));
         }
-        let shape = Shape::for_horizon(request.horizon, factor, request.objective);
-        let chains = chains.map_or_else(
-            || chains_for(request.horizon, factor, request.objective),
-            |chains| chains as usize,
-        );
-        let parts = Parts::new(request.horizon, factor, request.objective, &shape, chains);
+        let objective = aim(request.objective, request.horizon, factor);
+        let shape = Shape::for_horizon(request.horizon, factor, objective);
+        let chains =
+            chains.map_or_else(|| chains_for(request.horizon, factor, objective), |chains| chains as usize);
+        let parts = Parts::new(request.horizon, factor, objective, &shape, chains);
         if !(parts.profile.mean.is_finite() && parts.run.bounds().least_norm > 0.0) {
             return Err(Error::too_costly(mechanism, "its numbers overflow at this decay"));
         }
@@ -238,7 +247,7 @@ impl Factorization for Markov {
             }
         }
         let workload = self.workload.matrix(n);
-        let factor = self.workload.coefficient(1);
+        let factor = 1.0 - self.parts.run.chains.loss;
         let mut decoder = Matrix::zeros(n, n);
         let mut encoder = Matrix::zeros(n, n);
         for j in 0..n {
@@ -266,8 +275,15 @@ impl Factorization for Markov {
         Some(self.recipe())
     }
 
+    /// L⁻¹ = L₀⁻¹A diag(1/d) A⁻¹, and by parts L⁻¹ε = L₀⁻¹(ε/d) + Σ_s λ(1/d_s − 1/d_{s+1})ε_s·column s + 1
+    /// of L₀⁻¹A, which is d_{s+1} long. A row of L₀⁻¹ forgets like the workload: its entry j steps
+    /// back is at most 2λ^j/β (`gram` maps the simplex into itself, and differences on it do not
+    /// grow), so beyond w steps nothing is left, and ‖L₀⁻¹(ε/d)‖ ≤ √w‖L₀⁻¹‖_F max|ε/d|.
     fn integer(&self) -> Option<IntegerDecoder> {
-        None
+        let (run, bounds) = (&self.parts.run, self.parts.run.bounds());
+        let window = (self.horizon as f64).min(FORGOTTEN / run.chains.loss);
+        let amplification = (run.inverse_norm * window.sqrt() + bounds.norm_variation) / bounds.least_norm;
+        Some(IntegerDecoder::Filter { recipe: self.recipe(), amplification: round_up(amplification, 1e-9) })
     }
 
     fn correlator(&self, field: Arc<dyn WhiteField>, _: &dyn Progress) -> Box<dyn Correlator> {

@@ -26,8 +26,10 @@ pub(super) struct Run {
 }
 
 impl Run {
-    pub(super) fn new(chains: Chains) -> Self {
+    /// Also all blocks, from the numbers of all blocks.
+    pub(super) fn new(chains: Chains, mut numbers: Vec<Numbers>) -> (Self, Vec<Block>) {
         let blocks = chains.timeline.blocks();
+        let (is_kept, mut all) = (!numbers.is_empty(), Vec::with_capacity(numbers.len()));
         let mut run = Self {
             chains,
             forms: Vec::new(),
@@ -45,17 +47,24 @@ impl Run {
         let (mut after, mut inverse_squares) = (None, 0.0);
         for number in (0..blocks).rev() {
             run.forms.push(form.hold(run.chains.count));
-            run.chains.numbers(number, &mut block.scratch, &mut block.numbers);
+            match numbers.pop() {
+                Some(numbers) => block.numbers = numbers,
+                None => run.chains.numbers(number, &mut block.scratch, &mut block.numbers),
+            }
             let squares = run.norms(number, &mut form, &mut block);
             inverse_squares += squares * run.chains.timeline.repetitions(number) as f64;
             run.extend_bounds(&block, after);
             after = block.norms.first().copied();
             run.first_norms.push(after.unwrap_or(1.0));
+            if is_kept {
+                all.push(std::mem::take(&mut block));
+            }
         }
         run.forms.reverse();
         run.first_norms.reverse();
         run.inverse_norm = (inverse_squares * (1.0 + 1e-9)).sqrt();
-        run
+        all.reverse();
+        (run, all)
     }
 
     pub(super) fn timeline(&self) -> &Timeline {
@@ -121,7 +130,10 @@ impl ChainSource for Run {
     fn block(&self, step: u64, out: &mut ChainBlock) {
         let (number, place) = self.timeline().place(step);
         let mut block = Block {
-            numbers: Numbers { losses: std::mem::take(&mut out.losses), drives: std::mem::take(&mut out.drives) },
+            numbers: Numbers {
+                losses: std::mem::take(&mut out.losses),
+                drives: std::mem::take(&mut out.drives),
+            },
             norms: std::mem::take(&mut out.norms),
             ..Block::default()
         };

@@ -100,10 +100,14 @@ mod tests {
 
     #[test]
     fn every_step_has_a_place_and_blocks_stand_for_all_steps() {
-        for (horizon, factor) in [(1, 1.0), (255, 1.0), (256, 0.5), (100_000, 0.9), (1 << 40, 0.99), (12_345_678, 0.97)] {
+        for (horizon, factor) in
+            [(1, 1.0), (255, 1.0), (256, 0.5), (100_000, 0.9), (1 << 40, 0.99), (12_345_678, 0.97)]
+        {
             let timeline = Timeline::new(horizon, factor);
             let total: u64 = (0..timeline.blocks())
-                .map(|block| timeline.repetitions(block) * (timeline.range(block).end - timeline.range(block).start))
+                .map(|block| {
+                    timeline.repetitions(block) * (timeline.range(block).end - timeline.range(block).start)
+                })
                 .sum();
             assert_eq!(total, horizon, "{factor}");
             let last = timeline.place(horizon - 1);

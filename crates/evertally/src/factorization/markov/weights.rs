@@ -20,6 +20,10 @@ pub const KNOTS: usize = 21;
 /// The largest κ of the table.
 pub const MAX_DAMPING: f64 = 24.0;
 
+/// The largest κ for which the worst step has weights of its own. Beyond, most steps are alike, and
+/// the weights of the mean error serve it to within a hundredth.
+pub const MAX_WORST_DAMPING: f64 = 8.0;
+
 /// ξ at the first step is ln of this over the rest: at this place the weights are smooth.
 const FIRST: f64 = 0.2;
 
@@ -50,7 +54,8 @@ impl Shape {
         let damping = libm::log1p(-reach * libm::log(factor));
         let place = |plane: &Plane| libm::log1p(plane.damping);
         let after = planes.partition_point(|plane| place(plane) < damping);
-        let (Some(upper), Some(lower)) = (planes.get(after.min(planes.len() - 1)), planes.get(after.saturating_sub(1)))
+        let (Some(upper), Some(lower)) =
+            (planes.get(after.min(planes.len() - 1)), planes.get(after.saturating_sub(1)))
         else {
             return Self::flat();
         };
@@ -82,6 +87,12 @@ impl Shape {
     fn of(row: &[f64; KNOTS + 2]) -> Self {
         Self { logs: std::array::from_fn(|i| row[i]), low: row[KNOTS], high: row[KNOTS + 1] }
     }
+}
+
+/// What the weights aim at.
+pub(super) fn aim(objective: Objective, horizon: u64, factor: f64) -> Objective {
+    let is_damped = factor < 1.0 && -(horizon as f64) * libm::log(factor) > MAX_WORST_DAMPING;
+    if objective == Objective::Worst && !is_damped { Objective::Worst } else { Objective::Mean }
 }
 
 /// The horizon that weights are made for: a decay does not reach farther back.

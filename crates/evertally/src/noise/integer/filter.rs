@@ -6,6 +6,9 @@
 //! > v_j ← θ_j v_j, c = Σ_j η_j v_j, p = round(d_t c + ζ), u = z + p, v_j ← v_j + z/d_t,
 //! > ζ ← ζ − (d_{t+1} − d_t)(c + z/d_t).
 //!
+//! With chains ([`crate::noise::ChainSource`]), their numbers stand for the decays: v_j ← v_j − p_j v_j,
+//! c = Σ_j v_j, v_j ← v_j + G_j z/d_t with shares G that add up to one, and ζ is multiplied by λ.
+//!
 //! u is the noise of the step. p depends only on earlier draws, so z = u − p: draws and noise
 //! determine each other, step by step, in integers. Without rounding u = L̃z, where L̃ = A diag(d)
 //! A⁻¹ T(l) diag(1/d) has ones on its diagonal, and L̃ = T(l) if d = 1.
@@ -18,7 +21,7 @@
 
 use super::factor::Factor;
 use super::steps::{DRIVE_ERROR, StepNumbers};
-use crate::noise::streaming::Recipe;
+use crate::noise::streaming::{ChainSource, Recipe};
 
 /// Fraction bits of the numbers of a lane.
 pub(super) const FRACTION: u32 = 40;
@@ -67,6 +70,9 @@ struct Tap {
 pub(crate) struct Filter {
     taps: Vec<Tap>,
     is_graded: bool,
+    /// The number of chains, and what ζ keeps per step with them.
+    chains: usize,
+    kept: Keep,
 }
 
 /// Every decay with an effect: what it keeps, what it loses, and its weight.
@@ -95,8 +101,24 @@ pub(super) fn past_error(recipe: &Recipe, horizon: u64) -> f64 {
     decays(recipe).map(of).sum()
 }
 
+/// The same for chains: a chain loses less than a part to its loss, another to its share, and its
+/// share of the error of the drive, at each of the steps that it remembers.
+fn past_error_of_chains(source: &dyn ChainSource, horizon: u64) -> f64 {
+    // Every chain loses at least the share 1 − λ per step.
+    let steps = (horizon as f64).min(1.0 / source.loss());
+    (2.0 * source.chains() as f64 + DRIVE_ERROR) * steps
+}
+
 /// The bound on |u − L̃z|, in integer units.
 pub(crate) fn rounding(recipe: &Recipe, horizon: u64) -> f64 {
+    if let Some(source) = &recipe.chains {
+        let (past, bounds) = (past_error_of_chains(&**source, horizon), source.bounds());
+        // As below. ζ is rounded twice per step, and forgets like the workload.
+        let steps = (horizon as f64).min(1.0 / source.loss());
+        let parts =
+            bounds.largest_norm * past + 1.0 + bounds.norm_variation * (past + DRIVE_ERROR) + 2.0 * steps;
+        return 0.5 + 1.01 * parts * libm::exp2(-f64::from(FRACTION));
+    }
     let past = past_error(recipe, horizon);
     let parts = match recipe.grading.as_ref().map(|grading| grading.bounds()) {
         None => past,
@@ -114,12 +136,19 @@ impl Filter {
     pub(crate) fn new(recipe: &Recipe) -> Self {
         let taps =
             decays(recipe).map(|(keep, _, weight)| Tap { keep, weight: Factor::new(weight) }).collect();
-        Self { taps, is_graded: recipe.grading.is_some() }
+        let loss = recipe.chains.as_ref().map_or(0.0, |source| source.loss());
+        Self {
+            taps,
+            is_graded: recipe.grading.is_some(),
+            chains: recipe.chains.as_ref().map_or(0, |source| source.chains()),
+            kept: if loss > 0.0 { Keep::AllBut(Factor::new(loss)) } else { Keep::All },
+        }
     }
 
     /// The number of numbers that a lane holds.
     pub(crate) fn rows(&self) -> usize {
-        self.taps.len() + usize::from(self.is_graded)
+        let graded = usize::from(self.is_graded || self.chains > 0);
+        self.taps.len() + self.chains + graded
     }
 
     /// Lets the numbers of a lane decay, and returns c.
@@ -148,6 +177,9 @@ impl Filter {
         numbers: &StepNumbers,
         white: impl FnOnce(i128) -> i128,
     ) -> i128 {
+        if self.chains > 0 {
+            return self.step_of_chains(lane, numbers, white);
+        }
         let past = self.past(lane);
         let (Some(graded), Some(carry)) = (&numbers.graded, lane.get(self.taps.len())) else {
             let expected = rounded(past);
@@ -160,6 +192,32 @@ impl Filter {
         let drive = graded.drive(z);
         lane[self.taps.len()] -= graded.rise.times(past + drive);
         self.drive(lane, drive);
+        z + expected
+    }
+
+    /// The same for chains.
+    #[inline(always)]
+    fn step_of_chains(
+        &self,
+        lane: &mut [i128],
+        numbers: &StepNumbers,
+        white: impl FnOnce(i128) -> i128,
+    ) -> i128 {
+        let (Some(graded), Some((zeta, lane))) = (&numbers.graded, lane.split_last_mut()) else {
+            return white(0);
+        };
+        let mut past = 0;
+        for (state, factor) in lane.iter_mut().zip(numbers.chains()) {
+            *state -= factor.loss.times(*state);
+            past += *state;
+        }
+        let expected = rounded(graded.norm.times(past) + *zeta);
+        let z = white(expected);
+        let drive = graded.drive(z);
+        *zeta = self.kept.of(*zeta - graded.rise.times(past + drive));
+        for (state, factor) in lane.iter_mut().zip(numbers.chains()) {
+            *state += factor.share.times(drive);
+        }
         z + expected
     }
 }

@@ -1,15 +1,16 @@
-//! What every lane needs to know about a step: the scale of its draw and, if steps are graded, the
-//! diagonals.
+//! What every lane needs to know about a step: the scale of its draw and, if steps differ, the
+//! diagonals and the numbers of the chains.
 //!
 //! **Definition.** With e and d the doubles of the grading, a draw of step t has the standard
 //! deviation ⌈s·d_t/e_t⌉, and the filter is driven by z/d_t; see [`super::filter`]. Without grades
-//! both are one.
+//! both are one. With chains it is ⌈s·d_t·Σb⌉, and chain j gets the share b_j/Σb of the drive, in parts
+//! of 2⁻⁶⁰ that add up to one.
 
 use std::sync::Arc;
 
 use super::factor::Factor;
 use super::filter::FRACTION;
-use crate::noise::streaming::{GRADED_BLOCK, GradeBlocks, Grading};
+use crate::noise::streaming::{ChainReader, ChainRow, GRADED_BLOCK, GradeBlocks, Recipe};
 
 /// Norms are counted in parts of 2⁻⁵⁸. Doubles from 2⁻⁶ to 8 are exact in these parts.
 const NORM_BITS: u32 = 58;
@@ -17,12 +18,61 @@ const NORM_BITS: u32 = 58;
 /// Bits of the numerator in an inverse norm.
 const INVERSE_BITS: u32 = 122;
 
+/// Bits of the shares of a drive.
+const SHARE_BITS: u32 = 60;
+
 /// The numbers of one step.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct StepNumbers {
     /// The standard deviation of the draw.
     pub(crate) scale: u64,
     pub(super) graded: Option<Graded>,
+    /// The block of the step and its place in it.
+    chains: Option<(Arc<[ChainFactors]>, usize)>,
+}
+
+impl StepNumbers {
+    /// What every chain loses and gets, or nothing without chains.
+    pub(super) fn chains(&self) -> &[ChainFactor] {
+        self.chains.as_ref().map_or(&[], |(block, place)| &block[*place].0)
+    }
+}
+
+/// What a chain loses, and its share of the drive.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ChainFactor {
+    pub(super) loss: Factor,
+    pub(super) share: Factor,
+}
+
+/// The factors of all chains at one step.
+#[derive(Debug, Clone)]
+struct ChainFactors(Box<[ChainFactor]>);
+
+impl ChainFactors {
+    /// The largest share takes what rounding leaves, so that the shares add up to one.
+    fn new(losses: &ChainRow, drives: &ChainRow, count: usize) -> Self {
+        let sum = sum(drives);
+        let one = 1_i64 << SHARE_BITS;
+        let mut parts: Vec<i64> = drives[..count]
+            .iter()
+            .map(|drive| libm::scalbn(f64::from(*drive) / sum, SHARE_BITS as i32).round() as i64)
+            .collect();
+        let left = one - parts.iter().sum::<i64>();
+        if let Some(largest) = parts.iter_mut().max() {
+            *largest += left;
+        }
+        let factor = |(loss, parts): (&f32, i64)| ChainFactor {
+            loss: Factor::new(f64::from(*loss)),
+            share: Factor::parts(parts, SHARE_BITS),
+        };
+        Self(losses.iter().zip(parts).map(factor).collect())
+    }
+}
+
+/// Σb.
+fn sum(drives: &ChainRow) -> f64 {
+    drives.iter().map(|drive| f64::from(*drive)).sum()
 }
 
 /// The diagonals at one step.
@@ -71,15 +121,19 @@ pub(super) const DRIVE_ERROR: f64 = 3.0;
 /// Reads the numbers of steps in order. Going back reloads the block.
 pub(crate) struct StepReader {
     grades: Option<GradeBlocks>,
+    chains: Option<ChainReader>,
+    /// The factors of the block that the reader holds.
+    factors: Arc<[ChainFactors]>,
     horizon: u64,
     scale: f64,
 }
 
 impl StepReader {
     /// `scale` is s, already rounded up.
-    pub(crate) fn new(grading: Option<Arc<dyn Grading>>, horizon: u64, scale: f64) -> Self {
-        let grades = grading.map(|grading| GradeBlocks::new(grading, horizon));
-        Self { grades, horizon, scale }
+    pub(crate) fn new(recipe: &Recipe, horizon: u64, scale: f64) -> Self {
+        let grades = recipe.grading.clone().map(|grading| GradeBlocks::new(grading, horizon));
+        let chains = recipe.chains.clone().map(ChainReader::new);
+        Self { grades, chains, factors: Arc::new([]), horizon, scale }
     }
 
     /// The number of steps.
@@ -90,8 +144,24 @@ impl StepReader {
     /// The numbers of a step below the horizon.
     pub(crate) fn at(&mut self, step: u64) -> StepNumbers {
         debug_assert!(step < self.horizon, "the horizon is spent");
+        if let Some(chains) = &mut self.chains {
+            let count = chains.chains();
+            let (block, is_new) = chains.load(step);
+            if is_new {
+                let rows = block.losses.iter().zip(&block.drives);
+                self.factors =
+                    rows.map(|(losses, drives)| ChainFactors::new(losses, drives, count)).collect();
+            }
+            let i = (step - block.first) as usize;
+            let (norm, next) = (f64::from(block.norms[i]), f64::from(block.norms[i + 1]));
+            return StepNumbers {
+                scale: integer_scale(self.scale * (norm * sum(&block.drives[i]))),
+                graded: Some(Graded::new(norm, next)),
+                chains: Some((Arc::clone(&self.factors), i)),
+            };
+        }
         let Some(grades) = &mut self.grades else {
-            return StepNumbers { scale: integer_scale(self.scale), graded: None };
+            return StepNumbers { scale: integer_scale(self.scale), graded: None, chains: None };
         };
         grades.load(step);
         let i = (step % GRADED_BLOCK) as usize;
@@ -100,13 +170,15 @@ impl StepReader {
         StepNumbers {
             scale: integer_scale(self.scale * (norm / grade)),
             graded: Some(Graded::new(norm, next)),
+            chains: None,
         }
     }
 }
 
-/// An integer that is at least the product of three doubles, which two roundings may have reduced.
+/// An integer that is at least the product of three doubles, which two roundings may have reduced,
+/// and more if one of them is a sum over the chains.
 pub(super) fn integer_scale(scale: f64) -> u64 {
-    (scale * (1.0 + 4.0 * f64::EPSILON)).ceil() as u64
+    (scale * (1.0 + 24.0 * f64::EPSILON)).ceil() as u64
 }
 
 #[cfg(test)]

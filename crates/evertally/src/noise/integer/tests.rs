@@ -62,6 +62,7 @@ fn every_filter_is_its_matrix_to_half_a_unit_and_runs_back() {
         }
     }
     for name in [
+        "markov",
         "graded-square-root",
         "square-root",
         "blt",
@@ -92,7 +93,11 @@ fn over_long_horizons_roundings_do_not_add_up() {
     let horizon = 1 << 17;
     let workloads =
         [Workload::PrefixSum, Workload::SlidingWindow { width: 1000 }, Workload::Decay { factor: 0.9999 }];
-    let mechanisms = [Mechanism::SquareRoot, Mechanism::GradedSquareRoot { decays: None }];
+    let mechanisms = [
+        Mechanism::SquareRoot,
+        Mechanism::GradedSquareRoot { decays: None },
+        Mechanism::Markov { chains: None },
+    ];
     for (workload, mechanism) in workloads.into_iter().flat_map(|workload| mechanisms.map(|m| (workload, m)))
     {
         let builder = Plan::for_workload(horizon, workload).budget(Budget::new(1.0, 1e-6).unwrap());

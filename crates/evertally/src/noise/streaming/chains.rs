@@ -74,6 +74,14 @@ pub struct ChainBounds {
     pub largest_drive: f64,
 }
 
+impl ChainBounds {
+    /// Whether every norm lies in this range.
+    #[must_use]
+    pub fn norms_are_within(&self, range: std::ops::Range<f64>) -> bool {
+        range.contains(&self.least_norm) && range.contains(&self.largest_norm)
+    }
+}
+
 /// Reads the numbers step by step. Going back reads a block again.
 pub(crate) struct ChainReader {
     source: Arc<dyn ChainSource>,

@@ -50,6 +50,47 @@ impl Grading for Wavy {
     }
 }
 
+/// Chains whose numbers vary from step to step, in short blocks.
+struct Swaying {
+    horizon: u64,
+    loss: f64,
+}
+
+impl ChainSource for Swaying {
+    fn chains(&self) -> usize {
+        5
+    }
+
+    fn loss(&self) -> f64 {
+        self.loss
+    }
+
+    fn block(&self, step: u64, out: &mut ChainBlock) {
+        out.first = step - step % 16;
+        let steps = out.first..(out.first + 16).min(self.horizon);
+        let sway = |t: u64, j: usize| (0.3 * t as f32 + j as f32).sin();
+        let row = |number: &dyn Fn(usize) -> f32, rest| {
+            std::array::from_fn(|j| if j < self.chains() { number(j) } else { rest })
+        };
+        out.losses = steps
+            .clone()
+            .map(|t| row(&|j| (1.0 + 0.5 * sway(t, j)) * 0.25_f32.powi(j as i32 + 1), 1.0))
+            .collect();
+        out.drives = steps.clone().map(|t| row(&|j| 0.4 + 0.2 * sway(t, j + 9), 0.0)).collect();
+        out.norms = steps.clone().chain([steps.end]).map(|t| 1.5 + 0.2 * sway(t, 0)).collect();
+    }
+
+    fn bounds(&self) -> ChainBounds {
+        ChainBounds {
+            largest_norm: 1.8,
+            least_norm: 1.2,
+            norm_variation: 0.5 * self.horizon as f64,
+            largest_diagonal: 6.0,
+            largest_drive: 3.0,
+        }
+    }
+}
+
 fn decay(decay: f64, weight: f64) -> Decay {
     Decay { decay, weight }
 }
@@ -66,9 +107,16 @@ fn recipes(horizon: u64) -> Vec<Recipe> {
             decays: vec![decay(1.0, 0.0), decay(0.9, 1.5)],
             slow: slow.clone(),
             impulse: 0.1,
-            grading: None,
+            ..Recipe::default()
         },
-        Recipe { decays: vec![decay(1.0, 0.125), decay(0.0, 2.0)], slow, impulse: 0.0, grading: grading() },
+        Recipe {
+            decays: vec![decay(1.0, 0.125), decay(0.0, 2.0)],
+            slow,
+            grading: grading(),
+            ..Recipe::default()
+        },
+        Recipe { chains: Some(Arc::new(Swaying { horizon, loss: 0.0 })), ..Recipe::default() },
+        Recipe { chains: Some(Arc::new(Swaying { horizon, loss: 0.125 })), ..Recipe::default() },
     ]
 }
 

@@ -62,7 +62,12 @@ pub(crate) fn mechanisms_and_workloads() -> Vec<(Mechanism, Workload)> {
         Mechanism::BandedInverseSquareRoot { band: Some(4) },
         Mechanism::Optimal,
     ];
-    let running_or_decayed = [Mechanism::Blt { buffers: None }, Mechanism::Blt { buffers: Some(1) }];
+    let running_or_decayed = [
+        Mechanism::Markov { chains: None },
+        Mechanism::Markov { chains: Some(4) },
+        Mechanism::Blt { buffers: None },
+        Mechanism::Blt { buffers: Some(1) },
+    ];
     let prefix_sum_only = [
         Mechanism::Binary,
         Mechanism::HonakerStreaming,
