@@ -39,7 +39,8 @@ TIMEOUT_SECONDS = 300
 FENCE = re.compile(r"^ *(```+)(\w*)")
 COMMENT = re.compile(r"^<!-- (random|not run: \S.*) -->$")
 CARGO_RUN = re.compile(r"cargo run --release (?:--no-default-features )?-- ")
-NUMBER = re.compile(r"-?\d[\d,]*(?:\.\d+)?(?:e-?\d+)?")
+# Commas between groups of three digits belong to a number, and others part the cells of a row.
+NUMBER = re.compile(r"-?(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?(?:e-?\d+)?")
 
 
 @dataclasses.dataclass

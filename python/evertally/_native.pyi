@@ -54,6 +54,7 @@ class _PlanChoices(TypedDict, total=False):
     stream: str | None
     arithmetic: Literal["exact", "float"] | None
     grid: float | None
+    whole: bool | None
     memory_limit: int | None
 
 class _DiscoveryChoices(TypedDict, total=False):
@@ -67,6 +68,7 @@ class _DiscoveryChoices(TypedDict, total=False):
     contribution: tuple[float, float] | None
     stream: str | None
     grid: float | None
+    whole: bool | None
     memory_limit: int | None
     key_delta: float | None
     share: float | None
@@ -234,6 +236,8 @@ class Comparison:
     best: Final[Plan | None]
     optimal: Final[tuple[float, float] | None]
     optimal_worst: Final[tuple[float, float] | None]
+    ratios: Final[dict[str, float]]
+    worst_ratios: Final[dict[str, float]]
 
 @final
 class NoiseKey:

@@ -63,7 +63,7 @@ pub(crate) fn read(function: &str, given: &Bound<'_, PyDict>) -> PyResult<(PlanS
         shape,
         stream: rest.take("stream", "a name")?.unwrap_or_default(),
         arithmetic: rest.choice("arithmetic", "exact or float")?,
-        grid: rest.take("grid", "a number")?,
+        grid: rest.grid()?,
         memory_limit: rest.take("memory_limit", "a number of bytes")?,
         ..defaults
     };
@@ -171,6 +171,19 @@ impl<'py> Rest<'py> {
             self.0.del_item(name)?;
         }
         Ok(value.filter(|value| !value.is_none()))
+    }
+
+    /// The grid, which is one for whole numbers.
+    pub(crate) fn grid(&mut self) -> PyResult<Option<f64>> {
+        let grid = self.take("grid", "a number")?;
+        let is_whole = self.take("whole", "True or False")?.unwrap_or(false);
+        match grid {
+            Some(_) if is_whole => {
+                Err(BadParameter::new_err("only one of grid and whole can be given: whole=True is grid=1"))
+            }
+            None if is_whole => Ok(Some(1.0)),
+            grid => Ok(grid),
+        }
     }
 
     /// A choice by its name.

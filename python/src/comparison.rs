@@ -31,7 +31,7 @@ pub(crate) struct Comparison {
 #[pyfunction]
 #[pyo3(
     signature = (horizon, epsilon=None, delta=None, **choices),
-    text_signature = "(horizon, epsilon=None, delta=None, *, rho=None, sigma=None, calibration=None, mechanism=None, workload=None, neighbours=None, max_steps=None, min_gap=None, keys_per_person=None, max_flips=None, objective=None, contribution=None, norm=None, dimension=None, keys=None, open_keys=None, stream=None, arithmetic=None, grid=None, memory_limit=None)"
+    text_signature = "(horizon, epsilon=None, delta=None, *, rho=None, sigma=None, calibration=None, mechanism=None, workload=None, neighbours=None, max_steps=None, min_gap=None, keys_per_person=None, max_flips=None, objective=None, contribution=None, norm=None, dimension=None, keys=None, open_keys=None, stream=None, arithmetic=None, grid=None, whole=None, memory_limit=None)"
 )]
 pub(crate) fn compare(
     py: Python<'_>,
@@ -86,6 +86,25 @@ impl Comparison {
         self.inner.optimal_worst.map(|optimum| (optimum.lower, optimum.upper))
     }
 
+    /// How many times the mean squared error of the releases of each plan is the least possible one, by
+    /// mechanism: the noise with everything that exact numbers cost and the rounding to the grid, over
+    /// the optimum without rounding. Empty if the optimum is not known.
+    ///
+    /// >>> import evertally
+    /// >>> ratios = evertally.compare(64, epsilon=20.0, delta=1e-6).ratios
+    /// >>> ratios["optimal"] <= 1.0001 and ratios["graded-square-root"] <= 1.002
+    /// True
+    #[getter]
+    fn ratios<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        self.ratios_of(evertally::Objective::Mean).into_py_dict(py)
+    }
+
+    /// The same for the largest squared error of a step.
+    #[getter]
+    fn worst_ratios<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        self.ratios_of(evertally::Objective::Worst).into_py_dict(py)
+    }
+
     fn __repr__(&self) -> String {
         let mut lines = vec![format!("{:<28} {:>12} {:>12}", "mechanism", "rmse", "worst step")];
         for (mechanism, plan) in &self.inner.entries {
@@ -103,6 +122,15 @@ impl Comparison {
 }
 
 impl Comparison {
+    fn ratios_of(&self, objective: evertally::Objective) -> Vec<(String, f64)> {
+        let entries = self.inner.entries.iter();
+        entries
+            .filter_map(|(mechanism, plan)| {
+                Some((mechanism.to_string(), self.inner.ratio(plan.as_ref().ok()?, objective)?))
+            })
+            .collect()
+    }
+
     fn plan(&self, plan: &evertally::Plan) -> Plan {
         Plan::new(plan.clone(), self.bounds_persons)
     }

@@ -85,7 +85,7 @@ impl Choices {
 #[pyfunction]
 #[pyo3(
     signature = (horizon, epsilon=None, delta=None, **choices),
-    text_signature = "(horizon, epsilon=None, delta=None, *, max_steps=None, min_gap=None, keys_per_step=None, contribution=None, key_delta=None, share=None, floor=None, calibration=None, mechanism=None, neighbours=None, objective=None, stream=None, grid=None, memory_limit=None)"
+    text_signature = "(horizon, epsilon=None, delta=None, *, max_steps=None, min_gap=None, keys_per_step=None, contribution=None, key_delta=None, share=None, floor=None, calibration=None, mechanism=None, neighbours=None, objective=None, stream=None, grid=None, whole=None, memory_limit=None)"
 )]
 pub(crate) fn discover(
     py: Python<'_>,

@@ -94,7 +94,9 @@ impl Plan {
 ///     every key that appears.
 /// stream: a name for what is counted. Plans that differ in it, or in any other choice, have
 ///     independent noise under one key, and each spends a budget of its own.
-/// arithmetic, grid: "exact" or "float", and the grid to which exact releases are rounded.
+/// arithmetic: "exact" or "float".
+/// grid, whole: the grid to which exact releases are rounded, by default a power of two that adds at
+///     most 0.01 % to the squared error; whole=True releases whole numbers, as grid=1 does.
 /// calibration: "exact", "zcdp" or "paper".
 /// memory_limit: the maximum memory of a counter in bytes, by default two gibibytes. If the most
 ///     accurate mechanism does not fit, one that fits is chosen.
@@ -108,7 +110,7 @@ impl Plan {
 #[pyfunction]
 #[pyo3(
     signature = (horizon, epsilon=None, delta=None, **choices),
-    text_signature = "(horizon, epsilon=None, delta=None, *, rho=None, sigma=None, calibration=None, mechanism=None, workload=None, neighbours=None, max_steps=None, min_gap=None, keys_per_person=None, max_flips=None, objective=None, contribution=None, norm=None, dimension=None, keys=None, open_keys=None, stream=None, arithmetic=None, grid=None, memory_limit=None)"
+    text_signature = "(horizon, epsilon=None, delta=None, *, rho=None, sigma=None, calibration=None, mechanism=None, workload=None, neighbours=None, max_steps=None, min_gap=None, keys_per_person=None, max_flips=None, objective=None, contribution=None, norm=None, dimension=None, keys=None, open_keys=None, stream=None, arithmetic=None, grid=None, whole=None, memory_limit=None)"
 )]
 pub(crate) fn plan(
     py: Python<'_>,
@@ -208,8 +210,8 @@ attributes!(Plan, self => {
     rmse: f64 = self.inner.accuracy().rmse;
     /// The largest standard error of a step.
     worst_rmse: f64 = self.inner.accuracy().worst_rmse;
-    /// An upper bound on the mean squared error divided by the least that any mechanism can have.
-    /// None if no bound is known.
+    /// An upper bound on the mean squared error of the releases, with their rounding, divided by the
+    /// least that any mechanism can have. None if no bound is known.
     ratio_to_lower_bound: Option<f64> = self.inner.accuracy().ratio_to_lower_bound();
     /// The arithmetic of releases: "exact" or "float".
     arithmetic: String = self.inner.arithmetic().to_string();

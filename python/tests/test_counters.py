@@ -42,8 +42,7 @@ def test_releases_are_the_truth_and_noise_that_does_not_depend_on_it(choices: di
         workload = np.where((lags >= 0) & (lags < 3), 1.0, 0.0)
     elif plan.workload.startswith("decay"):
         workload = np.where(lags >= 0, 0.5 ** np.maximum(lags, 0), 0.0)
-    # Floats are rounded to 2⁻³⁰ and less, exact releases to their grid of one; the truth lies on
-    # it.
+    # Floats are rounded to 2⁻³⁰ and less, exact releases to their grid; the truth lies on it.
     assert np.allclose(released - noise, workload @ inputs, atol=1e-6)
     assert np.any(noise != 0)
 

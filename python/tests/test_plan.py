@@ -73,8 +73,11 @@ def test_what_a_plan_says_of_itself() -> None:
     vectors = evertally.plan(100, dimension=7, norm=0.5)
     assert (vectors.dimension, vectors.keys, vectors.largest_contribution) == (7, None, 0.5)
     assert (vectors.arithmetic, vectors.grid) == ("float", None)
+    # The noise of a person in three steps is large enough for whole numbers, and that of one event is not.
     assert (plan.arithmetic, plan.grid) == ("exact", 1.0)
-    assert evertally.plan(100, grid=0.25).grid == 0.25
+    assert evertally.plan(100).grid == 0.25 and evertally.plan(100, epsilon=20.0).grid == 1 / 64
+    assert evertally.plan(100, whole=True) == evertally.plan(100, grid=1) != evertally.plan(100)
+    assert evertally.plan(100, whole=False).grid == 0.25 and evertally.plan(100, grid=0.5).grid == 0.5
     ratio = evertally.plan(100).ratio_to_lower_bound
     assert ratio is not None and 1 <= ratio < 1.3
 
@@ -213,6 +216,9 @@ def test_a_pickled_plan_that_comes_out_otherwise_is_refused() -> None:
         ({"horizon": 10, "keys": []}, evertally.BadParameter, "key"),
         ({"horizon": 10, "arithmetic": "fuzzy"}, evertally.BadParameter, "arithmetic"),
         ({"horizon": 10, "grid": -1.0}, evertally.BadParameter, "grid"),
+        ({"horizon": 10, "grid": 2.0, "whole": True}, evertally.BadParameter, "only one of grid and whole"),
+        ({"horizon": 10, "whole": "yes"}, evertally.BadParameter, "whole"),
+        ({"horizon": 10, "whole": True, "arithmetic": "float"}, evertally.BadParameter, "grid"),
         ({"horizon": 4096, "mechanism": "optimal"}, evertally.Unsupported, "optimal"),
         ({"horizon": 10, "unknown": 1}, TypeError, "unknown"),
     ],
@@ -244,6 +250,16 @@ def test_comparisons_hold_every_mechanism() -> None:
     assert pickle.loads(pickle.dumps(comparison.plans["square-root"])).mechanism == "square-root"
     assert comparison.optimal is not None and comparison.optimal_worst is not None
     assert comparison.optimal[1] <= comparison.optimal_worst[1]
+    # Rounding counts: at a large ε, whole numbers are far from the optimum.
+    for choices in ({}, {"whole": True}):
+        comparison = evertally.compare(64, epsilon=20.0, **choices)
+        assert comparison.optimal is not None and comparison.ratios.keys() == comparison.plans.keys()
+        plan = comparison.plans["graded-square-root"]
+        sigma = evertally.plan(64, epsilon=20.0, arithmetic="float").noise_multiplier
+        ratio = (plan.rmse / sigma) ** 2 / comparison.optimal[0]
+        assert comparison.ratios["graded-square-root"] == pytest.approx(ratio, rel=1e-9)
+        assert (ratio > 1.19) == bool(choices) and comparison.worst_ratios["graded-square-root"] > 1
+    assert evertally.compare(64, max_steps=2).ratios == {}
     assert "laplace-tree" in repr(comparison) and "rmse" in repr(comparison)
     with pytest.raises(evertally.BadParameter):
         evertally.compare(0)

@@ -171,7 +171,11 @@ export interface Draft {
   every?: string | null;
   /** How long after its end a step still accepts its events. At most 7d. */
   grace?: string | null;
-  /** The public grid that releases are rounded to. */
+  /**
+   * The public grid that releases are rounded to. 1 releases whole numbers. Defaults to the
+   * largest power of two, up to 1 and to the largest value, that adds at most 0.01 % to the
+   * squared error.
+   */
   grid?: number | null;
   /** The declared keys, at most 256 bytes each. All other keys count as `other`, which is added. */
   keys?: string[] | null;

@@ -290,7 +290,7 @@ mod tests {
         for (step, value) in released.iter().enumerate() {
             assert_eq!(*value, counter.step(stream.row(step)[0]).unwrap().value);
         }
-        assert_eq!(subject.grid(), 1.0);
+        assert_eq!(Some(subject.grid()), plan().grid());
         let rounded = subject.rounded_to(2.0).unwrap().run(&stream, NoiseKey::insecure_from_seed(3)).unwrap();
         for (value, rounded) in released.iter().zip(&rounded) {
             assert!((value - rounded).abs() <= 1.0 && (0.5 * rounded).fract() == 0.0);

@@ -215,7 +215,7 @@ impl Spec {
             let in_a_day = |every: BucketLength| (MICROS_PER_DAY / every.micros()).max(1) as u64;
             spec.remember_ids.get_or_insert(spec.every.map_or(REMEMBERED_STEPS_BY_HAND, in_a_day));
         }
-        spec.build()
+        spec.build_on(DefaultGrid::OfNoise)
     }
 
     /// Refuses what nobody should ask for. Specs that a ledger already holds are not checked again,
@@ -298,8 +298,12 @@ impl Spec {
         (MAX_VALUES_BEHIND / (self.declared_keys().len() as i64 + 1)).clamp(1, MAX_STEPS_BEHIND)
     }
 
-    /// Makes the plan of a spec with everything filled in.
-    pub(crate) fn build(mut self) -> Result<CounterPlan> {
+    /// Makes the plan of a spec with everything filled in. A spec of version 0.1 leaves out its grid.
+    pub(crate) fn build(self) -> Result<CounterPlan> {
+        self.build_on(DefaultGrid::First)
+    }
+
+    fn build_on(mut self, default_grid: DefaultGrid) -> Result<CounterPlan> {
         let declared = self.declared_keys();
         let keys = if declared.is_empty() { None } else { Some(KeySet::stored(declared.iter().cloned())?) };
         let clamp = self.value_range().map(|range| Clamp::new(range.lo(), range.hi())).transpose()?;
@@ -308,7 +312,7 @@ impl Spec {
             Some(max_keys) => Some(Participation::at_most(max_keys, 1)?),
             None => self.person_bound(),
         };
-        let (plan, discovery, tree_rmse) = self.known_plan(keys.as_ref())?;
+        let (plan, discovery, tree_rmse) = self.known_plan(keys.as_ref(), default_grid)?;
         let plan = match self.noise_name {
             1 => plan.with_first_noise_name(),
             Self::NOISE_NAME => plan,
@@ -316,6 +320,9 @@ impl Spec {
         };
         // None for a window whose cap holds only while no mechanism is named.
         self.plan.mechanism = plan.spec().mechanism;
+        if default_grid == DefaultGrid::OfNoise {
+            self.plan.grid = plan.grid();
+        }
         self.fill_in_discovery(discovery.as_ref());
         let buckets = match (self.every, self.start) {
             (Some(every), Some(start)) => Some(buckets(start, every, &plan)?),
@@ -327,10 +334,10 @@ impl Spec {
 
     /// The plan, and the error that the binary tree would have had. Counters that differ only in
     /// names and times share them, so that ten thousand of them start in a second.
-    fn known_plan(&self, keys: Option<&KeySet>) -> Result<Known> {
-        static KNOWN: Mutex<BTreeMap<String, Known>> = Mutex::new(BTreeMap::new());
+    fn known_plan(&self, keys: Option<&KeySet>, default_grid: DefaultGrid) -> Result<Known> {
+        static KNOWN: Mutex<BTreeMap<(DefaultGrid, String), Known>> = Mutex::new(BTreeMap::new());
         const MAX_KNOWN: usize = 256;
-        let alike = StoredSpec::from(self).anonymous().text()?;
+        let alike = (default_grid, StoredSpec::from(self).anonymous().text()?);
         if let Some(known) = KNOWN.lock().unwrap_or_else(PoisonError::into_inner).get(&alike) {
             return Ok(known.clone());
         }
@@ -340,6 +347,8 @@ impl Spec {
             Some(discovery) => discovery.totals().clone(),
             None => PlanSpec { shape, ..self.plan.clone() }.build()?,
         };
+        let takes_first = self.plan.grid.is_none() && default_grid == DefaultGrid::First;
+        let plan = if takes_first && discovery.is_none() { plan.with_first_default_grid() } else { plan };
         let tree_rmse = if discovery.is_some() { None } else { self.tree_rmse(&plan) };
         let made = (plan, discovery, tree_rmse);
         let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
@@ -364,6 +373,15 @@ impl Spec {
         let tree = tree.build().ok()?;
         Some(tree.accuracy().rmse)
     }
+}
+
+/// The grid of a counter for which none was named.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum DefaultGrid {
+    /// That of version 0.1, which did not store it.
+    First,
+    /// One that is fine beside the noise. It is filled in, and stored.
+    OfNoise,
 }
 
 /// The place of each key among all by name.

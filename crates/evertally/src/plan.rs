@@ -20,6 +20,7 @@ mod compare;
 mod cost;
 mod covariance;
 mod exact;
+mod grid;
 mod name;
 mod planner;
 mod sharding;
@@ -96,6 +97,8 @@ struct Inner {
     scale: f64,
     /// Only if releases are made of integers.
     exact: Option<Exact>,
+    /// Whether nobody named the grid.
+    has_default_grid: bool,
     accuracy: Accuracy,
 }
 
@@ -376,8 +379,19 @@ impl Plan {
     /// Its noise under the same key is independent.
     #[must_use]
     pub fn with_stream(&self, name: impl Into<String>) -> Self {
-        let inner = Inner { stream: name.into(), ..Inner::clone(&self.inner) };
+        self.with(|inner| inner.stream = name.into())
+    }
+
+    /// The same plan with one change.
+    fn with(&self, change: impl FnOnce(&mut Inner)) -> Self {
+        let mut inner = Inner::clone(&self.inner);
+        change(&mut inner);
         Self { inner: Arc::new(inner) }
+    }
+
+    /// Whether the grid follows from the noise, because nobody named one.
+    pub(crate) fn has_default_grid(&self) -> bool {
+        self.inner.has_default_grid
     }
 
     /// The name of the stream that is counted; empty by default.
@@ -399,8 +413,7 @@ impl Plan {
     /// without planning again.
     #[must_use]
     pub fn with_definition(&self, definition: impl Into<Vec<u8>>) -> Self {
-        let inner = Inner { definition: definition.into().into(), ..Inner::clone(&self.inner) };
-        Self { inner: Arc::new(inner) }
+        self.with(|inner| inner.definition = definition.into().into())
     }
 
     /// The encoded definition of what is counted; empty by default.
@@ -423,8 +436,7 @@ impl Plan {
     /// definition of what is counted.
     #[must_use]
     pub fn with_first_noise_name(&self) -> Self {
-        let inner = Inner { naming: Naming::First, ..Inner::clone(&self.inner) };
-        Self { inner: Arc::new(inner) }
+        self.with(|inner| inner.naming = Naming::First)
     }
 
     /// Whether the noise of this plan has the name that version 0.1 gave it.

@@ -110,8 +110,9 @@ pub struct PlanSpec {
     /// mechanism has one, and vectors do not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arithmetic: Option<Arithmetic>,
-    /// The public grid to which exact releases are rounded, in the units of the data. By default,
-    /// one, or the power of ten below the largest contribution if that is less than one.
+    /// The public grid to which exact releases are rounded, in the units of the data. By default, the
+    /// largest power of two, up to one and to the largest contribution, whose rounding adds at most
+    /// 0.01 % to the squared error. One releases whole numbers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grid: Option<f64>,
     /// The maximum memory of a counter in bytes. By default, two gibibytes.

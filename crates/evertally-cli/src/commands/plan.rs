@@ -9,9 +9,12 @@ use crate::error::Result;
 use crate::manners::{self, CHOSEN, with_head};
 use crate::mechanism::{self, state_bytes};
 use crate::output::{self, ForceArgs, JsonObject, write_whole_file};
-use crate::plot::{Line, PlotFormat, ProfileChart, render};
+use crate::plot::{Line, PlotFormat, ProfileChart, grouped, render};
 use clap::Args;
-use evertally::{Accuracy, Comparison, Horizon, Mechanism, Objective, Optimum, Plan, PlanSpec, Shape};
+use evertally::privacy::NoiseKind;
+use evertally::{
+    Arithmetic, Comparison, Horizon, Mechanism, Objective, Optimum, Plan, PlanSpec, Shape, Workload,
+};
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
@@ -33,8 +36,8 @@ Examples:
 
 How to read it: rmse is the typical error of a released total over all
 steps; worst step is the largest standard error of one step. The ratios
-compare squared errors with the least that any mechanism of this kind can
-have. Operations per step are averages that include preparation. One event
+compare squared errors, with the rounding to the grid, with the least that
+any mechanism of this kind can have. Operations per step are averages that include preparation. One event
 counts as one. Memory is for one total unless --group-count or --dim asks
 for more. Exact numbers are integers throughout, with releases on a public
 grid. They are the default for every mechanism that supports them.";
@@ -94,6 +97,10 @@ fn json(spec: &PlanSpec, comparison: &Comparison) -> Result<String> {
                 .with("mean_error", plan.accuracy().mean_error)
                 .with("max_error", plan.accuracy().max_error)
                 .with("rmse", plan.accuracy().rmse)
+                .with("worst_rmse", plan.accuracy().worst_rmse)
+                .with("grid", plan.grid())
+                .with("ratio", comparison.ratio(plan, Objective::Mean))
+                .with("worst_ratio", comparison.ratio(plan, Objective::Worst))
                 .with("state_bytes", state_bytes(plan)),
             Err(error) => named.with("skipped", reason(error)),
         }
@@ -106,6 +113,7 @@ fn json(spec: &PlanSpec, comparison: &Comparison) -> Result<String> {
         .with("delta", delta)
         .with("noise_multiplier", comparison.budget.noise_multiplier())
         .with("optimal", comparison.optimal.map(bounds))
+        .with("optimal_worst", comparison.optimal_worst.map(bounds))
         .with("mechanisms", comparison.entries.iter().map(mechanism).collect::<Vec<_>>())
         .line()
 }
@@ -130,14 +138,13 @@ fn table(spec: &PlanSpec, comparison: &Comparison, chosen: Option<&Plan>) -> Str
     let mut rows = vec![head.map(str::to_owned)];
     for plan in plans {
         let accuracy = plan.accuracy();
-        let worst =
-            comparison.optimal_worst.map(|optimum| format!("{:.4}", accuracy.max_error / optimum.lower));
+        let worst = comparison.ratio(plan, Objective::Worst).map(|ratio| format!("{ratio:.4}"));
         rows.push([
             if is_chosen(plan, chosen) { "→" } else { "" }.to_owned(),
             plan.mechanism().to_string(),
             plan.arithmetic().to_string(),
             format!("{:.4}", accuracy.rmse),
-            above_optimum(comparison, accuracy),
+            above_optimum(comparison, plan),
             format!("{:.4}", accuracy.worst_rmse),
             worst.unwrap_or_else(|| "unknown".to_owned()),
             bytes_in_words(state_bytes(plan)),
@@ -160,11 +167,30 @@ fn table(spec: &PlanSpec, comparison: &Comparison, chosen: Option<&Plan>) -> Str
             _ => "mean squared error",
         };
         text.push_str(&format!(
-            "\nEvertally would take {}: the least {error} of those that fit the memory and are ready within about a second\n",
-            plan.mechanism()
+            "\nEvertally would take {}: the least {error} of those {}that fit the memory and are ready within about a second\n{}",
+            plan.mechanism(),
+            of_exact(plan),
+            grid_in_words(plan),
         ));
     }
     text
+}
+
+/// Exact numbers are preferred to smaller errors in floating point.
+fn of_exact(chosen: &Plan) -> &'static str {
+    if chosen.arithmetic() == Arithmetic::Exact { "with exact numbers " } else { "" }
+}
+
+/// Which numbers a plan releases.
+fn grid_in_words(plan: &Plan) -> String {
+    match plan.grid() {
+        None => String::new(),
+        Some(1.0) => "Its releases are whole numbers\n".to_owned(),
+        Some(grid) if grid < 1.0 => {
+            format!("Its releases are multiples of {grid}; --whole releases whole numbers\n")
+        }
+        Some(grid) => format!("Its releases are multiples of {grid}\n"),
+    }
 }
 
 /// Why a mechanism cannot be used, without repeating its name.
@@ -179,17 +205,31 @@ fn reason(error: &evertally::Error) -> String {
 
 fn summary(spec: &PlanSpec, comparison: &Comparison) -> String {
     let between = |it: Optimum| format!("between {:.7} and {:.7}\n", it.lower, it.upper);
-    let optimum = comparison.optimal.map_or("not certified at this horizon\n".to_owned(), between);
-    let worst = comparison.optimal_worst.map(between);
-    let worst = worst.map(|bounds| format!("best possible worst-step error factor: {bounds}"));
+    let limit = |longest| not_certified(spec, comparison, longest);
+    let optimum = comparison.optimal.map_or_else(|| limit(Comparison::MAX_CERTIFIED), between);
+    let worst = comparison.optimal_worst.map_or_else(|| limit(Comparison::MAX_CERTIFIED_WORST), between);
     format!(
-        "{} steps{} at {}: noise multiplier σ = {:.6}\nbest possible mean error factor: {optimum}{}\n",
+        "{} steps{} at {}: noise multiplier σ = {:.6}\nbest possible mean error factor: {optimum}best possible worst-step error factor: {worst}\n",
         spec.horizon,
         shape_in_words(spec),
         privacy_in_words(spec),
         comparison.budget.noise_multiplier(),
-        worst.unwrap_or_default(),
     )
+}
+
+/// Why an optimum is not known, which can be certified up to this horizon.
+fn not_certified(spec: &PlanSpec, comparison: &Comparison, longest: u64) -> String {
+    let is_structured = matches!(spec.workload, Workload::PrefixSum | Workload::Decay { .. });
+    let reason = if comparison.budget.noise() == NoiseKind::Laplace {
+        "it is known for Gaussian noise only".to_owned()
+    } else if spec.participation.bounded(spec.horizon.steps().unwrap_or(u64::MAX)) > 1 {
+        "it is known for one step per person only".to_owned()
+    } else if is_structured {
+        format!("it can be certified for up to {} steps", grouped(longest as f64, 0))
+    } else {
+        format!("for {} it can be certified for short horizons only", spec.workload)
+    };
+    format!("unknown: {reason}\n")
 }
 
 /// What a step consists of, if it is more than a number.
@@ -217,9 +257,9 @@ fn is_chosen(plan: &Plan, chosen: Option<&Plan>) -> bool {
 }
 
 /// The mean squared error relative to the least possible: exact if that is known, otherwise a bound.
-fn above_optimum(comparison: &Comparison, accuracy: &Accuracy) -> String {
-    match (comparison.optimal, accuracy.ratio_to_lower_bound()) {
-        (Some(optimum), _) => format!("{:.4}", accuracy.mean_error / optimum.lower),
+fn above_optimum(comparison: &Comparison, plan: &Plan) -> String {
+    match (comparison.ratio(plan, Objective::Mean), plan.accuracy().ratio_to_lower_bound()) {
+        (Some(ratio), _) => format!("{ratio:.4}"),
         (None, Some(most)) => format!("≤ {most:.4}"),
         (None, None) => "unknown".to_owned(),
     }
@@ -258,22 +298,31 @@ mod tests {
     fn json_has_exactly_the_promised_shape() {
         let (spec, mut comparison) = example();
         let (plan, optimal) = (comparison.entries[0].1.as_ref().unwrap(), comparison.optimal.unwrap());
+        let worst = comparison.optimal_worst.unwrap();
+        let ratio = |objective| comparison.ratio(plan, objective).unwrap();
         let accuracy = plan.accuracy();
         let expected = format!(
             concat!(
                 r#"{{"horizon":4,"epsilon":1.0,"delta":1e-6,"noise_multiplier":{:?},"optimal":{{"lower":{:?},"upper":{:?}}},"#,
+                r#""optimal_worst":{{"lower":{:?},"upper":{:?}}},"#,
                 r#""mechanisms":[{{"name":"square-root","arithmetic":"exact","sensitivity":{:?},"mean_error":{:?},"max_error":{:?},"rmse":{:?},"#,
-                r#""state_bytes":{}}},{{"name":"optimal","skipped":"too large"}}]}}"#,
+                r#""worst_rmse":{:?},"grid":{:?},"ratio":{:?},"worst_ratio":{:?},"state_bytes":{}}},{{"name":"optimal","skipped":"too large"}}]}}"#,
                 "
 "
             ),
             plan.noise_multiplier(),
             optimal.lower,
             optimal.upper,
+            worst.lower,
+            worst.upper,
             plan.sensitivity(),
             accuracy.mean_error,
             accuracy.max_error,
             accuracy.rmse,
+            accuracy.worst_rmse,
+            plan.grid().unwrap(),
+            ratio(Objective::Mean),
+            ratio(Objective::Worst),
             state_bytes(plan),
         );
         assert_eq!(json(&spec, &comparison).unwrap(), expected);
@@ -286,7 +335,7 @@ mod tests {
         let (spec, comparison) = example();
         let plan = comparison.entries[0].1.as_ref().unwrap();
         let text = table(&spec, &comparison, Some(plan));
-        let ratio = format!("{:.4}", plan.accuracy().mean_error / comparison.optimal.unwrap().lower);
+        let ratio = format!("{:.4}", comparison.ratio(plan, Objective::Mean).unwrap());
         let memory = bytes_in_words(state_bytes(plan));
         for part in
             ["→  square-root", &ratio, &memory, "optimal  too large", "would take square-root: the least"]

@@ -73,7 +73,7 @@ pub(crate) fn plan_spec(
         neighbours: privacy.neighbours,
         participation: participation.unwrap_or_default(),
         arithmetic: numbers.arithmetic,
-        grid: numbers.grid,
+        grid: numbers.grid(),
         ..workload.plan_spec(horizon, privacy.budget_spec())?
     };
     privacy.budget()?;
@@ -148,15 +148,29 @@ pub(crate) struct NumberArgs {
     /// proof of privacy is about these integers. Use float only to compare.
     #[arg(long, value_name = "NUMBERS", value_parser = named::<Arithmetic>(["exact", "float"]))]
     arithmetic: Option<Arithmetic>,
-    /// The step between two possible released numbers [default: 1, or a power of ten below the
-    /// largest contribution]
+    /// The step between two possible released numbers [default: 1, or the power of two below it that
+    /// adds at most 0.01 % to the squared error]
     ///
-    /// Exact releases are multiples of this number, so that no further digit can reveal anything.
-    /// Counts are multiples of 1. For amounts of money, 0.01 shows cents. The step must not be
-    /// computed from the data. It changes neither the promise nor, as long as it is far below the
-    /// error, the accuracy.
+    /// Exact releases are multiples of this number, so that no further digit can reveal anything. By
+    /// default the step follows from the noise: 1 if the noise is large, and 1/2, 1/4 and so on if it
+    /// is small, but never more than the largest contribution. For amounts of money, 0.01 shows cents.
+    /// The step must not be computed from the data. It does not change the promise, and standard
+    /// errors include it.
     #[arg(long, value_name = "STEP")]
     grid: Option<f64>,
+    /// Release whole numbers, as --grid 1 does
+    ///
+    /// Rounding then adds 1/12 to the variance of each total, which standard errors and intervals
+    /// include. That is little unless the noise is about as small as one event.
+    #[arg(long, conflicts_with = "grid")]
+    whole: bool,
+}
+
+impl NumberArgs {
+    /// The grid, if one was asked for.
+    fn grid(&self) -> Option<f64> {
+        self.grid.or_else(|| self.whole.then_some(1.0))
+    }
 }
 
 impl WorkloadArgs {

@@ -97,7 +97,8 @@ mod tests {
     #[test]
     fn intervals_of_sums_cover_the_rounding_of_both_ends() {
         for epsilon in [1.0, 30.0] {
-            let plan = Plan::prefix_sum(9).budget(Budget::new(epsilon, 1e-9).unwrap()).build().unwrap();
+            let budget = Budget::new(epsilon, 1e-9).unwrap();
+            let plan = Plan::prefix_sum(9).budget(budget).grid(1.0).build().unwrap();
             let readout = Readout {
                 intervals: Intervals::default(),
                 post: vec![PostProcess::default()],

@@ -1,6 +1,6 @@
 //! What `count` releases: every declared step and key, for any order and format of the input.
 
-use crate::common::{Place, ROWS, Ran, TIMED, assert_near, column, rows};
+use crate::common::{Place, ROWS, Ran, TIMED, assert_near, column, header, rows};
 
 const SHUFFLED: &str = "time,region,amount,who,id
 2026-01-05T03:59:59Z,north,4,p1,1
@@ -385,8 +385,9 @@ fn post_processing_holds_what_it_promises() {
     for ((lower, upper), error) in widths.zip(errors) {
         let width = upper.parse::<f64>().unwrap() - lower.parse::<f64>().unwrap();
         // Half the grid on either side for the estimate, and the rounding of the ends.
-        let noise = (error * error - 1.0 / 12.0).sqrt();
-        assert!(width >= 2.0 * 1.959 * noise + 1.0 && width <= 2.0 * 1.961 * noise + 3.0);
+        let grid = header(&rounded, "grid").parse::<f64>().unwrap();
+        let noise = (error * error - grid * grid / 12.0).sqrt();
+        assert!(width >= 2.0 * 1.959 * noise + grid && width <= 2.0 * 1.961 * noise + grid + 2.0);
     }
 }
 
@@ -404,7 +405,7 @@ fn intervals_reach_as_far_as_rounding_cut_at_zero_and_hold_at_once() {
         ends("lower").zip(ends("upper")).map(|(lower, upper)| [lower, upper]).collect()
     };
     let width = |ends: &[[f64; 2]]| ends.iter().map(|[lower, upper]| upper - lower).sum::<f64>();
-    assert!(ends("--epsilon 17").iter().all(|[lower, upper]| upper - lower >= 2.0));
+    assert!(ends("--epsilon 17 --whole").iter().all(|[lower, upper]| upper - lower >= 2.0));
     let (alone, all) = (ends("--epsilon 0.2"), ends("--epsilon 0.2 --simultaneous"));
     // 3.02 standard deviations hold one in four hundred outside, 1.96 one in twenty.
     let ratio = width(&all) / width(&alone);

@@ -15,18 +15,69 @@ fn json_has_the_promised_shape() {
     let (lower, upper) =
         (json["optimal"]["lower"].as_f64().unwrap(), json["optimal"]["upper"].as_f64().unwrap());
     assert!(lower <= upper && upper <= lower * (1.0 + 1e-6));
+    let worst = &json["optimal_worst"];
+    let (worst_lower, worst_upper) = (worst["lower"].as_f64().unwrap(), worst["upper"].as_f64().unwrap());
+    assert!(lower < worst_lower && worst_lower <= worst_upper && worst_upper <= worst_lower * (1.0 + 1e-6));
     let mechanisms = json["mechanisms"].as_array().unwrap();
     for mechanism in mechanisms.iter().filter(|mechanism| mechanism["skipped"].is_null()) {
         let number = |name: &str| mechanism[name].as_f64().unwrap();
         assert!(number("mean_error") >= lower * (1.0 - 1e-6), "{mechanism}");
-        // Exact releases are rounded to integers.
-        let rounded = if mechanism["arithmetic"] == "exact" { 1.0 / 12.0 } else { 0.0 };
+        let rounded = mechanism["grid"].as_f64().map_or(0.0, |grid| grid * grid / 12.0);
+        assert_eq!(rounded > 0.0, mechanism["arithmetic"] == "exact");
+        for (rmse, ratio, lower) in [("rmse", "ratio", lower), ("worst_rmse", "worst_ratio", worst_lower)] {
+            let expected = (number(rmse) / sigma).powi(2) / lower;
+            assert!((number(ratio) / expected - 1.0).abs() < 1e-12 && expected > 0.999_999, "{mechanism}");
+        }
         let expected = (sigma.powi(2) * number("mean_error") + rounded).sqrt();
         assert!((number("rmse") / expected - 1.0).abs() < 1e-7, "{mechanism}");
         assert!(number("max_error") >= number("mean_error") * (1.0 - 1e-12));
-        assert_eq!(mechanism.as_object().unwrap().len(), 7);
+        assert_eq!(mechanism.as_object().unwrap().len(), 11);
     }
     assert!(mechanisms.iter().any(|mechanism| mechanism["name"] == "square-root"));
+}
+
+/// The table once said 1.0006 here, where the rounding to whole numbers made it 1.198.
+#[test]
+fn ratios_are_of_what_is_released() {
+    let place = Place::new();
+    let line = "plan --horizon 64 --epsilon 20 --delta 1e-6";
+    let ratio = |extra: &str| {
+        let table = place.run(&format!("{line} {extra}")).ok().stdout;
+        let chosen = table.lines().find(|line| line.starts_with('→')).unwrap().to_owned();
+        let cells: Vec<&str> = chosen.split_whitespace().collect();
+        assert_eq!(cells[..3], ["→", "graded-square-root", "exact"], "{table}");
+        (cells[4].to_owned(), table)
+    };
+    let (fine, table) = ratio("");
+    assert!(fine.starts_with("1.000"), "{table}");
+    assert!(
+        table.contains("multiples of 0.0") && table.contains("--whole releases whole numbers"),
+        "{table}"
+    );
+    let (whole, table) = ratio("--whole");
+    assert!(whole.starts_with("1.19"), "{table}");
+    assert!(table.contains("Its releases are whole numbers") && table.contains("with exact numbers"));
+    assert_eq!(ratio("--grid 1").1, table);
+    place.run(&format!("{line} --whole --grid 0.5")).refused(&["--whole", "--grid"]);
+    place.run(&format!("{line} --whole --arithmetic float")).refused(&["grid", "floating point"]);
+}
+
+#[test]
+fn the_limit_of_certificates_is_named() {
+    let place = Place::new();
+    let summary = |options: &str| {
+        let line = format!("plan --epsilon 1 --delta 1e-6 --mechanism square-root {options}");
+        place.run(&line).ok().stdout
+    };
+    for (options, parts) in [
+        ("--horizon 70000", &["best possible mean error factor: between", "up to 65,536 steps"][..]),
+        ("--horizon 2000000", &["up to 1,048,576 steps", "up to 65,536 steps", "≤ "]),
+        ("--horizon 2000 --window 5", &["factor: unknown: for window:5", "short horizons only"]),
+        ("--horizon 64 --max-steps 2", &["factor: unknown: it is known for one step per person only"]),
+    ] {
+        let text = summary(options);
+        parts.iter().for_each(|part| assert!(text.contains(part), "{part:?} is missing from\n{text}"));
+    }
 }
 
 #[test]
@@ -122,8 +173,8 @@ fn a_stream_without_an_end_is_planned_and_drawn() {
     // At its first step the noise is that of the cap's sensitivity.
     let (sigma, sensitivity) =
         (json["noise_multiplier"].as_f64().unwrap(), json["sensitivity"].as_f64().unwrap());
-    let expected = ((sigma * sensitivity).powi(2) + 1.0 / 12.0).sqrt();
-    assert!((milestones[0]["standard_error"].as_f64().unwrap() / expected - 1.0).abs() < 1e-5);
+    let expected = sigma * sensitivity;
+    assert!((milestones[0]["standard_error"].as_f64().unwrap() / expected - 1.0).abs() < 6e-5);
 }
 
 #[test]

@@ -188,6 +188,24 @@ mod tests {
         }
     }
 
+    /// Version 0.1 stored no grid unless one was named, and rounded to whole numbers. Today's default, which
+    /// follows the noise, is stored.
+    #[test]
+    fn a_spec_without_a_grid_is_of_whole_numbers() {
+        let spec = Spec::new("a", "everyone", 1.0, 1e-6).steps(100);
+        let new = spec.plan(0).unwrap();
+        assert_eq!((new.plan().grid(), new.spec().plan.grid), (Some(0.25), Some(0.25)));
+        let text = StoredSpec::from(new.spec()).text().unwrap();
+        let built =
+            |text: &str| serde_json::from_str::<StoredSpec>(text).unwrap().spec().unwrap().build().unwrap();
+        assert_eq!(built(&text).plan().fingerprint(), new.plan().fingerprint());
+        let old = built(&text.replace(r#""grid":0.25"#, r#""grid":null"#));
+        assert_eq!((old.plan().grid(), old.spec().plan.grid), (Some(1.0), None));
+        let whole = Spec { plan: PlanSpec { grid: Some(1.0), ..spec.plan.clone() }, ..spec }.plan(0).unwrap();
+        assert_eq!(old.plan().fingerprint(), whole.plan().fingerprint());
+        assert_eq!(old.plan().accuracy(), whole.plan().accuracy());
+    }
+
     /// The cap of an exact window without a known end depends on no mechanism being named. A stored
     /// name made another plan when the ledger was opened again.
     #[test]

@@ -175,8 +175,11 @@ impl Server {
     /// below 0.07, so that a release is not the truth with probability below 10⁻¹¹.
     pub(crate) fn with_counter(self, name: &str) -> Self {
         self.with_population();
-        self.post("/v1/counters", &json!({"name": name, "epsilon": 1000, "delta": 1e-6, "steps": 50}))
-            .expect(201);
+        self.post(
+            "/v1/counters",
+            &json!({"name": name, "epsilon": 1000, "delta": 1e-6, "steps": 50, "grid": 1}),
+        )
+        .expect(201);
         self
     }
 

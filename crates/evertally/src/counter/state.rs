@@ -75,14 +75,16 @@ impl Head {
     }
 }
 
-/// The plan with the noise name that the state was saved under: today's, or that of version 0.1.
-/// Version 0.1 had no definitions, so a plan with a definition cannot have made such a state.
+/// The plan that the state was saved under: this one, or one with what version 0.1 chose otherwise, the
+/// name of the noise and the grid if none is named. Version 0.1 had no definitions, so a plan with a
+/// definition cannot have made such a state.
 fn as_named(plan: &Plan, is_it: impl Fn(&Plan) -> bool) -> Option<Plan> {
-    if is_it(plan) {
-        return Some(plan.clone());
-    }
-    let first = Some(plan).filter(|plan| plan.definition().is_empty()).map(Plan::with_first_noise_name);
-    first.filter(is_it)
+    let first_name =
+        |plan: &Plan| plan.definition().is_empty().then(|| plan.with_first_noise_name()).filter(&is_it);
+    let of_either_name = |plan: &Plan| Some(plan.clone()).filter(&is_it).or_else(|| first_name(plan));
+    of_either_name(plan).or_else(|| {
+        plan.has_default_grid().then(|| of_either_name(&plan.with_first_default_grid())).flatten()
+    })
 }
 
 /// The parts of a state. True totals are among them, so there is no `Debug`.

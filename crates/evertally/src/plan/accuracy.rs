@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::Objective;
+use super::grid::Norms;
 use crate::factorization::Factorization;
 use crate::privacy::CompensatedSum;
 use crate::release::Rounding;
@@ -22,6 +23,10 @@ pub struct Accuracy {
     pub rmse: f64,
     /// The largest standard error of a step, in the units of the data.
     pub worst_rmse: f64,
+    /// The standard error that an error factor of one has at this budget, in the units of the data: the
+    /// budget's σ times the largest contribution and the least factor for replacement. It leaves out
+    /// what the exact path charges and rounds.
+    pub unit_rmse: f64,
     /// A proven lower bound on the mean error of every factorization, if one is known.
     pub lower_bound: Option<f64>,
     /// The errors of the plan's report, if it has one.
@@ -44,30 +49,34 @@ pub struct ReportAccuracy {
 }
 
 impl ReportAccuracy {
-    /// The errors of what is run. `total` is ‖L‖_F²/n.
-    pub(super) fn new(
+    /// The errors of what is run, over this horizon.
+    fn new(
         report: &Report,
-        factorization: &dyn Factorization,
+        norms: &Norms,
         (scale, sensitivity, rounding): (f64, f64, Rounding),
-        total: f64,
+        horizon: u64,
     ) -> Self {
-        let norms: Vec<f64> =
-            report.periods().iter().map(|(division, _)| mean_norm(division, factorization)).collect();
-        let weighted = |errors: &[f64], total: f64| {
-            let periods = report.periods().iter().zip(errors).map(|((_, weight), error)| weight * error);
-            periods.sum::<f64>() + report.total() * total
-        };
-        // The sum over a period is the difference of two rounded totals.
-        let twice = rounding.and(rounding);
-        let periods: Vec<f64> = norms.iter().map(|norm| deviation(scale, *norm, twice)).collect();
-        let squares: Vec<f64> = periods.iter().map(|error| error * error).collect();
-        let rmse = weighted(&squares, deviation(scale, total, rounding).powi(2)).sqrt();
-        let is_sampled = report
-            .periods()
-            .iter()
-            .any(|(division, _)| division.count(factorization.horizon()) > MAX_AVERAGED);
-        Self { error: sensitivity * sensitivity * weighted(&norms, total), rmse, periods, is_sampled }
+        let (periods, rmse) = released(report, norms, scale, rounding);
+        let error = sensitivity * sensitivity * weighted(report, &norms.periods, norms.mean);
+        let is_sampled = report.periods().iter().any(|(division, _)| division.count(horizon) > MAX_AVERAGED);
+        Self { error, rmse, periods, is_sampled }
     }
+}
+
+/// The weighted sum of the errors of all periods and of the total.
+fn weighted(report: &Report, errors: &[f64], total: f64) -> f64 {
+    let periods = report.periods().iter().zip(errors).map(|((_, weight), error)| weight * error);
+    periods.sum::<f64>() + report.total() * total
+}
+
+/// The root mean squared error of each kind of periods, and of the weighted sum.
+fn released(report: &Report, norms: &Norms, scale: f64, rounding: Rounding) -> (Vec<f64>, f64) {
+    // The sum over a period is the difference of two rounded totals.
+    let twice = rounding.and(rounding);
+    let periods: Vec<f64> = norms.periods.iter().map(|norm| deviation(scale, *norm, twice)).collect();
+    let squares: Vec<f64> = periods.iter().map(|error| error * error).collect();
+    let rmse = weighted(report, &squares, deviation(scale, norms.mean, rounding).powi(2)).sqrt();
+    (periods, rmse)
 }
 
 /// The most periods of a kind whose errors are all averaged. This is the longest horizon for which the
@@ -79,7 +88,7 @@ const MAX_AVERAGED: u64 = 2048;
 const SHARES: u64 = 512;
 
 /// The mean of ‖L\[t;\] − L\[s;\]‖² over the periods after step s up to step t.
-fn mean_norm(division: &Division, factorization: &dyn Factorization) -> f64 {
+pub(super) fn mean_norm(division: &Division, factorization: &dyn Factorization) -> f64 {
     let count = division.count(factorization.horizon());
     let averaged = if count <= MAX_AVERAGED { count } else { SHARES };
     let mut sum = CompensatedSum::default();
@@ -106,7 +115,63 @@ fn scattered(number: u64) -> u64 {
     x ^ x >> 31
 }
 
+/// What the errors of a plan follow from, besides the norms of L.
+pub(super) struct AccuracyRequest<'a> {
+    pub(super) report: Option<&'a Report>,
+    pub(super) horizon: u64,
+    /// Δ for contributions of magnitude one.
+    pub(super) sensitivity: f64,
+    /// The standard deviation of each white draw.
+    pub(super) scale: f64,
+    pub(super) unit_rmse: f64,
+    pub(super) rounding: Rounding,
+    pub(super) lower_bound: Option<f64>,
+}
+
 impl Accuracy {
+    pub(super) fn new(norms: &Norms, request: &AccuracyRequest<'_>) -> Self {
+        let &AccuracyRequest { report, horizon, sensitivity, scale, unit_rmse, rounding, lower_bound } =
+            request;
+        let squared = sensitivity * sensitivity;
+        let report =
+            report.map(|report| ReportAccuracy::new(report, norms, (scale, sensitivity, rounding), horizon));
+        Self {
+            mean_error: squared * norms.mean,
+            max_error: squared * norms.max,
+            rmse: deviation(scale, norms.mean, rounding),
+            worst_rmse: deviation(scale, norms.max, rounding),
+            unit_rmse,
+            lower_bound,
+            report,
+        }
+    }
+
+    /// The errors of the same noise after another rounding.
+    pub(super) fn rounded(
+        &self,
+        norms: &Norms,
+        report: Option<&Report>,
+        scale: f64,
+        rounding: Rounding,
+    ) -> Self {
+        let mut accuracy = self.clone();
+        accuracy.rmse = deviation(scale, norms.mean, rounding);
+        accuracy.worst_rmse = deviation(scale, norms.max, rounding);
+        if let (Some(declared), Some(errors)) = (report, &mut accuracy.report) {
+            (errors.periods, errors.rmse) = released(declared, norms, scale, rounding);
+        }
+        accuracy
+    }
+
+    /// The squared error that is released, over one that follows from an error factor such as γ_F²/n at
+    /// the same budget without rounding. It includes everything that the exact path adds: what it
+    /// charges to the noise, and the rounding to the grid.
+    #[must_use]
+    pub fn ratio_to(&self, objective: Objective, factor: f64) -> f64 {
+        let released = self.aimed_at(objective) / self.unit_rmse;
+        released * released / factor
+    }
+
     /// The error that an objective keeps small, in the units of the data. The units matter, because
     /// the factor for replacement differs between mechanisms.
     #[must_use]
@@ -118,10 +183,11 @@ impl Accuracy {
         }
     }
 
-    /// An upper bound on the ratio of the mean squared error to the least possible one.
+    /// An upper bound on the ratio of the mean squared error that is released to the least possible
+    /// one ([`Accuracy::ratio_to`]).
     #[must_use]
     pub fn ratio_to_lower_bound(&self) -> Option<f64> {
-        self.lower_bound.map(|bound| self.mean_error / bound)
+        self.lower_bound.map(|bound| self.ratio_to(Objective::Mean, bound))
     }
 }
 

@@ -17,13 +17,6 @@ use crate::{Error, Result};
 /// Operations that preparing one mechanism may take in a comparison: about ten seconds.
 const MAX_PREPARATION: f64 = 2.2e10;
 
-/// The longest horizon of a running or decayed total for which a comparison bounds the optimum. It
-/// takes some seconds.
-const MAX_CERTIFIED: u64 = 1 << 20;
-
-/// The same for the worst step, which takes longer.
-const MAX_CERTIFIED_WORST: u64 = 1 << 16;
-
 /// The relative gap of these bounds, in γ_F and γ_2.
 const CERTIFIED_GAP: f64 = 4e-7;
 
@@ -66,8 +59,29 @@ fn squared(certificate: &Certificate) -> Optimum {
 }
 
 impl Comparison {
-    /// The plan of least error in the units of the data. The objective decides between the mean and
-    /// the worst error.
+    /// The longest horizon of a running or decayed total for which a comparison bounds the optimum. It
+    /// takes some seconds.
+    pub const MAX_CERTIFIED: u64 = 1 << 20;
+
+    /// The same for the worst step, which takes longer.
+    pub const MAX_CERTIFIED_WORST: u64 = 1 << 16;
+
+    /// How many times the squared error of a plan's releases is the least possible one at the same
+    /// budget, at most: noise and rounding, over σ²·γ_F²/n for the mean and σ²·γ_2² for the worst step
+    /// without rounding ([`Accuracy::ratio_to`](crate::Accuracy::ratio_to)). `None` if the least is
+    /// not known.
+    #[must_use]
+    pub fn ratio(&self, plan: &Plan, objective: Objective) -> Option<f64> {
+        let optimum = match objective {
+            Objective::Mean => self.optimal,
+            Objective::Worst => self.optimal_worst,
+            Objective::Report => self.optimal_report,
+        };
+        Some(plan.accuracy().ratio_to(objective, optimum?.lower))
+    }
+
+    /// The plan whose releases have the least squared error, rounding included. The objective decides
+    /// between the mean and the worst error.
     #[must_use]
     pub fn best(&self) -> Option<&Plan> {
         let plans = self.entries.iter().filter_map(|(_, plan)| plan.as_ref().ok());
@@ -160,13 +174,13 @@ impl Planner<'_> {
     /// Bounds on the least mean error factor without its factorization. This is cheaper and reaches
     /// longer horizons.
     fn certified(&self, progress: &dyn Progress) -> Option<(f64, f64)> {
-        let subject = self.subject(MAX_CERTIFIED)?;
+        let subject = self.subject(Comparison::MAX_CERTIFIED)?;
         Some(gamma_f(subject, CERTIFIED_GAP, progress).ok()?.error_factor())
     }
 
     /// Bounds on the least error factor of the worst step.
     fn certified_worst(&self, progress: &dyn Progress) -> Option<Optimum> {
-        let subject = self.subject(MAX_CERTIFIED_WORST)?;
+        let subject = self.subject(Comparison::MAX_CERTIFIED_WORST)?;
         let (lower, upper) = gamma_2(subject, CERTIFIED_GAP, progress).ok()?.error_factor();
         Some(Optimum { lower, upper })
     }

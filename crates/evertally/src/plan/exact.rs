@@ -156,8 +156,14 @@ impl Exact {
                 "over this horizon its roundings would cost more than a hundredth of the noise",
             ));
         }
-        let grid = spec.grid.unwrap_or_else(|| default_grid(magnitude));
+        // Whole numbers, until the plan knows how large its noise is.
+        let grid = spec.grid.unwrap_or(1.0);
         Ok(Self { unit, noise_multiplier, total_variation, scale, grid })
+    }
+
+    /// The same with releases on this grid.
+    pub(super) fn on_grid(self, grid: f64) -> Self {
+        Self { grid, ..self }
     }
 }
 
@@ -240,16 +246,6 @@ fn check_states(deviation: f64, horizon: u64, mechanism: crate::Mechanism) -> Re
         return Err(Error::unsupported(mechanism, OUTGROWN));
     }
     Ok(())
-}
-
-/// One, or the power of ten below the largest contribution if that is less than one.
-fn default_grid(magnitude: f64) -> f64 {
-    if magnitude >= 1.0 {
-        return 1.0;
-    }
-    // Parsed from its digits: a product of tenths would be rounded.
-    let power = format!("1e{}", libm::floor(libm::log10(magnitude)));
-    power.parse().unwrap_or(magnitude)
 }
 
 impl Plan {

@@ -5,9 +5,10 @@
 
 use std::sync::Arc;
 
-use super::accuracy::{Accuracy, ReportAccuracy, deviation, nuclear_lower_bound};
+use super::accuracy::{Accuracy, AccuracyRequest, nuclear_lower_bound};
 use super::cost::{NoiseMemory, check_limit, counter_cost};
 use super::exact::{Exact, ExactRequest};
+use super::grid::{self, Norms};
 use super::name::keys_digest;
 use super::{Inner, Plan, unbounded};
 use crate::factorization::{Cost, Factorization, Mechanism, Request, in_turn};
@@ -279,19 +280,25 @@ impl<'a> Planner<'a> {
         if adds_up { moved.saturating_mul(moved) } else { moved }
     }
 
+    /// The factor that replacement puts on Δ.
+    fn replacement(&self, noise: NoiseKind, gram_is_nonnegative: bool) -> f64 {
+        let spec = self.spec;
+        match noise {
+            NoiseKind::Laplace => replace_factor_l1(spec.neighbours),
+            NoiseKind::Gaussian => {
+                // Changes in turn have both signs, whatever the range says.
+                let have_one_sign = gram_is_nonnegative && !spec.participation.is_in_turn();
+                replace_factor(spec.neighbours, spec.contribution, have_one_sign)
+            }
+        }
+    }
+
     pub(super) fn assemble(&self, factorization: Arc<dyn Factorization>) -> Result<Plan> {
         let spec = self.spec;
         let mechanism = factorization.mechanism();
         self.check_shape(&*factorization, factorization.recipe().is_some())?;
         let sensitivity = in_turn::sensitivity(&*factorization, spec.participation);
-        let replacement = match mechanism.noise() {
-            NoiseKind::Laplace => replace_factor_l1(spec.neighbours),
-            NoiseKind::Gaussian => {
-                // Changes in turn have both signs, whatever the range says.
-                let have_one_sign = factorization.gram_is_nonnegative() && !spec.participation.is_in_turn();
-                replace_factor(spec.neighbours, spec.contribution, have_one_sign)
-            }
-        };
+        let replacement = self.replacement(mechanism.noise(), factorization.gram_is_nonnegative());
         let magnitude = spec.contribution.magnitude();
         let charge = rounding_charge(spec.workload, self.horizon, self.rounded_lanes(mechanism.noise()));
         // Four roundings of half an ulp each.
@@ -307,30 +314,31 @@ impl<'a> Planner<'a> {
             Some(exact) => exact.unit.value(1) * exact.scale,
             None => round_up(self.budget.noise_multiplier() * moved * magnitude, 4.0 * f64::EPSILON),
         };
-        let (mean, max) = (factorization.mean_row_norm_squared(), factorization.max_row_norm_squared());
+        let norms = Norms::new(&*factorization, spec.report.as_ref());
         // There is no noise for coefficients or contributions that overflow.
-        let largest_noise = MAX_DEVIATIONS * scale * max.sqrt();
+        let largest_noise = MAX_DEVIATIONS * scale * norms.max.sqrt();
         let unit = exact.as_ref().map_or(Resolution::new(spec.workload, magnitude), |exact| exact.unit);
         let is_countable = [largest_noise, magnitude].into_iter().all(|x| unit.count(x).is_some());
-        if !(scale.is_normal() && is_countable && mean.is_finite()) {
+        if !(scale.is_normal() && is_countable && norms.mean.is_finite()) {
             let reason = "the noise that it needs is outside the range of floating-point numbers";
             return Err(Error::unsupported(mechanism, reason));
         }
         let is_single = self.participations() == 1;
-        let rounding = exact.as_ref().map_or(Rounding::NONE, |exact| Rounding::to_grid(exact.grid));
-        let rmse = |norm| deviation(scale, norm, rounding);
-        let accuracy = Accuracy {
-            mean_error: sensitivity * sensitivity * mean,
-            max_error: sensitivity * sensitivity * max,
-            rmse: rmse(mean),
-            worst_rmse: rmse(max),
+        let default_grid = || grid::by_default(magnitude, scale * norms.least(&*factorization).sqrt());
+        let exact = exact.map(|exact| exact.on_grid(spec.grid.unwrap_or_else(default_grid)));
+        let least_replacement = self.replacement(mechanism.noise(), true);
+        let request = AccuracyRequest {
+            report: spec.report.as_ref(),
+            horizon: self.horizon,
+            sensitivity,
+            scale,
+            unit_rmse: self.budget.noise_multiplier() * magnitude * least_replacement,
+            rounding: exact.as_ref().map_or(Rounding::NONE, |exact| Rounding::to_grid(exact.grid)),
             lower_bound: (is_single && mechanism.noise() == NoiseKind::Gaussian)
                 .then(|| nuclear_lower_bound(spec.workload, self.horizon))
                 .flatten(),
-            report: spec.report.as_ref().map(|report| {
-                ReportAccuracy::new(report, &*factorization, (scale, sensitivity, rounding), mean)
-            }),
         };
+        let accuracy = Accuracy::new(&norms, &request);
         Ok(Plan {
             inner: Arc::new(Inner {
                 factorization,
@@ -356,6 +364,7 @@ impl<'a> Planner<'a> {
                 sensitivity,
                 scale,
                 exact,
+                has_default_grid: exact.is_some() && spec.grid.is_none(),
                 accuracy,
             }),
         })

@@ -10,7 +10,7 @@ use crate::{Error, Result};
 /// ```
 /// use evertally::{Arithmetic, Budget, Plan};
 /// let plan = Plan::prefix_sum(100).budget(Budget::new(1.0, 1e-6)?).build()?;
-/// assert_eq!((plan.arithmetic(), plan.grid()), (Arithmetic::Exact, Some(1.0)));
+/// assert_eq!((plan.arithmetic(), plan.grid()), (Arithmetic::Exact, Some(0.25)));
 /// # Ok::<(), evertally::Error>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -69,15 +69,15 @@ fn exactness_costs_next_to_no_noise() {
         }
         assert!(square_root < others && blt < others && square_root > 0.0, "{horizon}: {square_root} {blt}");
     }
-    // With rounding to integers, within a thousandth of the float path for at least ten steps.
-    for horizon in [10, 100, 1000, 1 << 20] {
+    // With rounding to the default grid, within 0.005 % of the float path: 0.01 % of the squared error.
+    for horizon in [1, 10, 100, 1000, 1 << 20] {
         let rmse = |arithmetic| {
             let plan = Plan::prefix_sum(horizon)
                 .budget(budget())
                 .mechanism(Mechanism::GradedSquareRoot { decays: None });
             plan.arithmetic(arithmetic).build().unwrap().accuracy().rmse
         };
-        assert!(rmse(Arithmetic::Exact) / rmse(Arithmetic::Float) - 1.0 < 1e-3, "{horizon}");
+        assert!(rmse(Arithmetic::Exact) / rmse(Arithmetic::Float) - 1.0 < 5.1e-5, "{horizon}");
     }
 }
 
@@ -115,12 +115,14 @@ fn every_budget_has_an_exact_path() {
 
 #[test]
 fn releases_lie_on_the_grid_and_follow_the_truth() {
-    for (magnitude, grid, expected) in [
-        (1.0, None, 1.0),
-        (50.0, None, 1.0),
-        (0.02, None, 0.01),
-        (1.0, Some(0.5), 0.5),
-        (1.0, Some(7.0), 7.0),
+    for (magnitude, grid) in [
+        (1.0, None),
+        (50.0, None),
+        (0.02, None),
+        (1.0, Some(1.0)),
+        (1.0, Some(0.5)),
+        (1.0, Some(0.01)),
+        (1.0, Some(7.0)),
     ] {
         for workload in
             [Workload::PrefixSum, Workload::SlidingWindow { width: 3 }, Workload::Decay { factor: 0.5 }]
@@ -129,7 +131,9 @@ fn releases_lie_on_the_grid_and_follow_the_truth() {
             let builder = Plan::for_workload(60, workload).budget(budget()).contribution(contribution);
             let builder = grid.map_or(builder.clone(), |grid| builder.grid(grid));
             let plan = builder.build().unwrap();
-            assert_eq!(plan.grid(), Some(expected));
+            let expected = plan.grid().unwrap();
+            let is_power = expected.log2().fract() == 0.0 && expected <= magnitude.min(1.0);
+            assert!(grid.map_or(is_power, |grid| grid == expected), "{expected}");
             let mut zero = Counter::new(&plan, key()).unwrap();
             let mut other = Counter::new(&plan, key()).unwrap();
             let (mut truth, mut recent) = (0.0, Vec::new());

@@ -29,6 +29,7 @@ mod odometer;
 mod open_key_states;
 mod open_keys;
 mod reference;
+mod released;
 mod replace;
 mod reports;
 mod slices;

@@ -77,7 +77,7 @@ export function factsPanel(watched: Watched): { element: HTMLElement; update(): 
     ...optional("Start", counter.start && moment(counter.start)),
     ...optional("Late events", counter.grace && `accepted for ${counter.grace} after their step`),
     ...optional("Values", counter.clamp && `cut to between ${number(counter.clamp[0])} and ${number(counter.clamp[1])}`),
-    ...optional("Grid", counter.clamp && counter.grid && parameter(counter.grid)),
+    ...optional("Grid", counter.grid && number(counter.grid, 10)),
     ...optional("Keys", counter.discover === null ? counter.keys && number(counter.keys.length, 0) : `found at ${number(counter.discover.first_threshold, 0)} persons, or ${number(counter.discover.last_threshold, 0)} at the last step`),
     ...optional("δ for keys", counter.discover && parameter(counter.discover.key_delta)),
     ["Neighbours", counter.neighbours],

@@ -54,7 +54,7 @@ export function createForm(populations: readonly (readonly [string, string])[], 
   const neighbours = field("neighbours", "Neighbours", select([["", "add or remove"], ["replace", "replace"]]));
   const start = field("start", "Start", textInput("", { type: "datetime-local" }), "Defaults to the last full step.");
   const grace = field("grace", "Wait for late events", textInput("", { placeholder: "none" }), "Such as 30s. Releases are delayed by this much.");
-  const grid = field("grid", "Grid", numberInput("", { placeholder: "automatic" }), "Values are rounded to multiples of it.");
+  const grid = field("grid", "Grid", numberInput("", { placeholder: "automatic" }), "Releases are multiples of it. 1 releases whole numbers.");
   const remember = field("remember_ids", "Remember event ids for", numberInput("", { placeholder: "automatic", inputmode: "numeric" }), "Steps.");
 
   const fields: Field[] = [name, description, population, every, everyOther, steps, epsilon, delta, counted, clamp, keySource, keys, maxKeys, protect, maxSteps, minGap, workload, amount, mechanism, objective, neighbours, start, grace, grid, remember];
@@ -77,7 +77,6 @@ export function createForm(populations: readonly (readonly [string, string])[], 
   function describe(): void {
     everyOther.element.hidden = every.control.value !== "other";
     clamp.element.hidden = counted.control.value !== "values";
-    grid.element.hidden = counted.control.value !== "values";
     const persons = counted.control.value === "persons";
     keySource.element.hidden = persons;
     if (persons) keySource.control.value = "declared";

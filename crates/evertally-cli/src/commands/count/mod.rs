@@ -70,7 +70,10 @@ pub(crate) fn run(args: &CountArgs) -> Result<()> {
     let plot =
         args.plot.as_deref().map(|path| PlotFormat::of(path).map(|format| (path, format))).transpose()?;
     let format = OutputFormat::chosen(args.format, args.output.as_deref())?;
-    let task = Task::from_args(args)?;
+    let mut task = Task::from_args(args)?;
+    if let Some(grid) = state.as_ref().and_then(StateFile::grid) {
+        task.keep_grid(grid);
+    }
     if args.follow && format == OutputFormat::Parquet {
         return Err(CliError::bad(
             "--follow cannot write Parquet: such a file is readable only once it is complete; use csv or jsonl",

@@ -374,7 +374,8 @@ pub(crate) struct CountArgs {
     pub(super) report: ReportArgs,
     #[command(flatten)]
     pub(super) numbers: NumberArgs,
-    /// Round estimates to integers, and their intervals outwards. Exact estimates are integers already
+    /// Round estimates to integers after everything else, and their intervals outwards. With --whole
+    /// they are integers already
     #[arg(long, help_heading = "What is released")]
     pub(super) round: bool,
     /// Raise negative estimates to zero, and cut their intervals there. This biases small totals

@@ -13,7 +13,9 @@ use crate::commands::shared::{participation, plan_spec};
 use crate::error::{CliError, Result, shown};
 use crate::mechanism::{Cumulated, Intervals, Reading};
 use evertally::post::{BoundedMean, PostProcess};
-use evertally::{Contribution, Division, Horizon, Matrix, Participation, PlanSpec, Shape, Workload};
+use evertally::{
+    Arithmetic, Contribution, Division, Horizon, Matrix, Participation, PlanSpec, Shape, Workload,
+};
 use evertally_stream::time::TimeReader;
 use evertally_stream::{
     BucketLength, Buckets, Clamp, Closing, Columns, Definition, KeySet, Precedence, Rules, Share, Stays,
@@ -185,6 +187,14 @@ impl<'a> Task<'a> {
             non_negative: self.args.non_negative && never_negative,
             simultaneous: self.args.simultaneous,
             divisions: self.divisions().len(),
+        }
+    }
+
+    /// Goes on with the grid of earlier runs if none is named. Another version of the program may choose
+    /// another one for the same options.
+    pub(super) fn keep_grid(&mut self, grid: f64) {
+        if self.spec.arithmetic != Some(Arithmetic::Float) {
+            self.spec.grid.get_or_insert(grid);
         }
     }
 

@@ -97,7 +97,7 @@ const OF_NOISE: [Choices; 6] = [
     &["--epsilon 1 --delta 1e-6", "--epsilon 2 --delta 1e-6", "--epsilon 1 --delta 1e-7"],
     &["", "--neighbours replace", "--calibration zcdp"],
     &["", "--window 2", "--decay 0.5"],
-    &["", "--grid 0.5", "--arithmetic float"],
+    &["", "--grid 0.5", "--whole", "--arithmetic float"],
     &["", "--objective worst", "--mechanism binary", "--mechanism square-root"],
     &["", "--round", "--non-negative"],
 ];

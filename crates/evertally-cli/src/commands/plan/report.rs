@@ -1,7 +1,7 @@
 //! `evertally plan --report`: the errors of all sums that are read from one stream, beside the least
 //! weighted error that any mechanism can have.
 
-use super::{is_chosen, privacy_in_words, reason, shape_in_words};
+use super::{grid_in_words, is_chosen, of_exact, privacy_in_words, reason, shape_in_words};
 use crate::commands::report::{ReportArgs, Reporting};
 use crate::commands::shared::{aligned, bytes_in_words};
 use crate::error::{CliError, Result, shown};
@@ -150,8 +150,8 @@ fn table(spec: &PlanSpec, reporting: &Reporting, comparison: &Comparison, chosen
             plan.arithmetic().to_string(),
         ];
         row.extend(errors(plan, reporting).iter().map(|error| format!("{error:.2}")));
-        row.push(match comparison.optimal_report {
-            Some(optimum) => format!("{:.4}", weighted(plan) / optimum.lower),
+        row.push(match comparison.ratio(plan, Objective::Report) {
+            Some(ratio) => format!("{ratio:.4}"),
             None => "unknown".to_owned(),
         });
         row.push(bytes_in_words(state_bytes(plan)));
@@ -192,8 +192,10 @@ fn table(spec: &PlanSpec, reporting: &Reporting, comparison: &Comparison, chosen
             _ => "mean squared error of the totals",
         };
         text.push_str(&format!(
-            "\nEvertally would take {}: the least {aim} of those that fit the memory and are ready within some seconds\n",
-            plan.mechanism()
+            "\nEvertally would take {}: the least {aim} of those {}that fit the memory and are ready within some seconds\n{}",
+            plan.mechanism(),
+            of_exact(plan),
+            grid_in_words(plan),
         ));
     }
     text
@@ -300,6 +302,8 @@ fn json(reporting: &Reporting, comparison: &Comparison, points: &[CurvePoint]) -
                 .with("arithmetic", plan.arithmetic().to_string())
                 .with("errors", errors(plan, reporting))
                 .with("weighted_error", weighted(plan))
+                .with("grid", plan.grid())
+                .with("ratio", comparison.ratio(plan, Objective::Report))
                 .with("state_bytes", state_bytes(plan)),
             Err(error) => named.with("skipped", reason(error)),
         }

@@ -171,7 +171,7 @@ pub(crate) fn column(csv: &str, name: &str) -> Vec<String> {
 }
 
 /// The same as numbers.
-fn numbers(csv: &str, name: &str) -> Vec<f64> {
+pub(crate) fn numbers(csv: &str, name: &str) -> Vec<f64> {
     column(csv, name).iter().map(|cell| cell.parse().unwrap()).collect()
 }
 

@@ -1,7 +1,7 @@
 //! States and options that a run does not go on with. Nothing is written, and nothing is spent.
 
 use super::{HOURS, KEY, clock, place};
-use crate::common::{Place, Ran, only_for_its_owner};
+use crate::common::{Place, Ran, header, numbers, only_for_its_owner};
 
 fn run(place: &Place, options: &str, end: u32) -> Ran {
     place.run(&format!("count {end}.csv {HOURS} {options} {KEY} --until {}", clock(end)))
@@ -30,7 +30,7 @@ fn other_options_are_named() {
         ("--group-by region --groups north,south --id id --report 2", ["report none", "got 2"]),
         ("--group-by region --groups north,south --id id --window 2", ["workload", "window"]),
         ("--group-by region --groups north,south --id id --arithmetic float", ["arithmetic exact", "float"]),
-        ("--group-by region --groups north,south --id id --grid 2", ["grid 1.0", "got 2.0"]),
+        ("--group-by region --groups north,south --id id --grid 2", ["grid 0.125", "got 2.0"]),
         ("--group-by region --groups north,south --id id --skip-bad-rows", ["bad_rows none", "left out"]),
         (
             "--group-by region --groups north,south --id id --value amount --clamp 0,1",
@@ -53,6 +53,22 @@ fn other_options_are_named() {
     }
     assert_eq!(place.read("s.state"), before);
     run(&place, options, 5).ok();
+}
+
+/// The default grid follows the noise, and was one before. A state goes on with its own.
+#[test]
+fn a_grid_that_is_not_named_stays() {
+    let place = place();
+    run(&place, "--whole", 1).ok();
+    run(&place, "", 5).ok();
+    let text = String::from_utf8(place.read("out.csv")).unwrap();
+    assert_eq!(header(&text, "grid"), "1.0");
+    assert!(numbers(&text, "estimate").len() > 1);
+    assert!(numbers(&text, "estimate").iter().all(|estimate| estimate.fract() == 0.0), "{text}");
+    // What is named is compared, and floats have none.
+    for (options, got) in [("--grid 0.125", "got 0.125"), ("--arithmetic float", "got float")] {
+        run(&place, options, 9).refused(&["s.state belongs to other options: expected", got]);
+    }
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! A ledger in a directory of its own, and short names for what tests do with it.
 
-use evertally::{Budget, Neighbours, NoiseKey};
+use evertally::{Budget, Neighbours, NoiseKey, PlanSpec};
 use evertally_ledger::{
     CounterView, Event, Ledger, Location, NewPopulation, PreparedEvent, ReadView, Receipt, Result, Spec,
 };
@@ -72,7 +72,9 @@ pub(crate) fn population(name: &str, unit: &str, total: Budget) -> NewPopulation
 /// So large a budget that noise rounds to zero: a release is off by one with probability below 10⁻⁹
 /// for up to a thousand steps.
 pub(crate) fn loud(name: &str) -> Spec {
-    Spec::new(name, "everyone", 900.0, 1e-6).steps(1_000)
+    let spec = Spec::new(name, "everyone", 900.0, 1e-6).steps(1_000);
+    // Whole numbers, so that releases are the totals.
+    Spec { plan: PlanSpec { grid: Some(1.0), ..spec.plan.clone() }, ..spec }
 }
 
 pub(crate) fn by_the_second(spec: Spec) -> Spec {

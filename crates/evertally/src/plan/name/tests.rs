@@ -48,8 +48,8 @@ fn plans() -> Vec<Plan> {
         builder().mechanism(Mechanism::GradedSquareRoot { decays: Some(5) }),
         builder().mechanism(Mechanism::BandedSquareRoot { band: Some(4) }),
         builder().mechanism(Mechanism::BandedInverseSquareRoot { band: Some(4) }),
-        builder().grid(0.5),
-        builder().grid(0.25),
+        builder().grid(2.0),
+        builder().grid(3.0),
         vector(1.0).dimension(1),
         vector(1.0).dimension(2),
         vector(2.0).dimension(2),
@@ -99,8 +99,9 @@ fn what_changes_nothing_that_is_counted_keeps_the_name() {
     same(builder().keys(["a", "b"]), builder().keys(["b", "a"]));
     let zero = |lo| builder().contribution(Contribution::range(lo, 1.0).unwrap());
     same(zero(0.0), zero(-0.0));
-    // Naming the mechanism that would be chosen changes nothing.
+    // Naming what would be chosen changes nothing.
     same(builder(), builder().mechanism(built(&builder()).mechanism()));
+    same(builder(), builder().grid(built(&builder()).grid().unwrap()));
     let whole = built(&builder().keys(["a", "b", "c"]));
     assert_eq!(whole.part(["b"]).unwrap().noise_name(), whole.noise_name());
     assert_ne!(whole.part(["b"]).unwrap().fingerprint(), whole.fingerprint());
@@ -110,8 +111,8 @@ fn what_changes_nothing_that_is_counted_keeps_the_name() {
 /// Releases depend on these bytes: they must never change.
 #[test]
 fn version_2_is_frozen() {
-    let plan =
-        built(&builder().mechanism(Mechanism::Binary).stream("visits").definition(*b"daily").keys(["a"]));
+    let whole = builder().mechanism(Mechanism::Binary).grid(1.0);
+    let plan = built(&whole.stream("visits").definition(*b"daily").keys(["a"]));
     let mut name = b"EVNN\x02".to_vec();
     let mut field = |number: u8, parts: &[&[u8]]| {
         let value = parts.concat();

@@ -51,6 +51,12 @@ impl StateFile {
         Ok(state)
     }
 
+    /// The grid of the runs before, if there were any and their numbers are exact.
+    pub(in crate::commands::count) fn grid(&self) -> Option<f64> {
+        let (_, text) = self.saved.as_ref()?.facts.iter().find(|(name, _)| name == "grid")?;
+        text.parse().ok()
+    }
+
     /// The locked file; `None` if there is none.
     fn take_lock(&self) -> Result<Option<File>> {
         let unreadable = |error: &io::Error| CliError::reading(&self.path, error);
