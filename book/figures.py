@@ -147,7 +147,7 @@ class Figures:
     def mechanisms(self) -> list[list[str]]:
         columns = {
             "least": "least possible",
-            "graded-square-root": "default",
+            "markov": "default",
             "square-root": "square root",
             "honaker-full": "improved tree",
             "binary": "binary tree",
@@ -184,7 +184,7 @@ class Figures:
         ]
         known = [
             ("independent noise, added up", independent),
-            ("a stream of running totals: `graded-square-root`", errors("graded-square-root")),
+            ("a stream of running totals: `markov`", errors("markov")),
             ("a stream of running totals: `normalized-square-root`", totals),
             ("independent noise and the latter, for half the budget each, averaged", halves),
         ]
@@ -197,7 +197,7 @@ class Figures:
         shown = [
             ("input-perturbation", "Fresh noise per step, added up", svg.RED),
             ("binary", "Binary tree", svg.ORANGE),
-            ("graded-square-root", "Default", svg.BLUE),
+            ("markov", "Default", svg.BLUE),
         ]
         ticks = [(value, str(value)) for value in (-240, -160, -80, 0, 80, 160, 240)]
         panels = []
@@ -222,7 +222,7 @@ class Figures:
             ("binary", "binary tree", svg.ORANGE),
             ("honaker-full", "improved tree", svg.GREEN),
             ("square-root", "square root", svg.GREY),
-            ("graded-square-root", "default", svg.BLUE),
+            ("markov", "default", svg.BLUE),
             ("least", "least possible", svg.INK),
         ]
         powers = list(range(3, 15))

@@ -94,6 +94,8 @@ Benchmarks, each of which writes bench/NAME.json and bench/NAME.md:
   bench service [quick]
                    The service under load, compared with a bare endpoint; 10,000 counters that tick;
                    1,000 slow connections
+  bench optimum [quick]
+                   Errors of the optimum, streamed, beside certified optima at 300 horizons
   bench spark [quick]
                    Private counts on Spark, compared with plain ones; a closed step; noise for vectors
 
@@ -110,6 +112,7 @@ Releases:
 
 Other:
   fit graded       Fit graded-square-root again and rewrite its table
+  fit markov       Fit markov again and rewrite its table
   help             Print this text
 ";
 
@@ -143,6 +146,8 @@ fn main() -> ExitCode {
         ["bench", "learn"] => bench::learn::run(false),
         ["bench", "learn", "quick"] => bench::learn::run(true),
         ["bench", "noise"] => bench::noise::run(),
+        ["bench", "optimum"] => bench::optimum::run(false),
+        ["bench", "optimum", "quick"] => bench::optimum::run(true),
         ["bench", "spark"] => bench::spark::run(false),
         ["bench", "spark", "quick"] => bench::spark::run(true),
         ["bench", "stream"] => bench::stream::run(),
@@ -173,6 +178,7 @@ fn main() -> ExitCode {
         ["fuzz"] => fuzz::run(None),
         ["fuzz", seconds] => fuzz::run(Some(seconds)),
         ["fit", "graded"] => fit::graded(),
+        ["fit", "markov"] => fit::markov(),
         ["help" | "--help" | "-h"] => {
             print!("{HELP}");
             Ok(())

@@ -11,6 +11,7 @@ pub(crate) mod gamma;
 pub(crate) mod graph;
 pub(crate) mod learn;
 pub(crate) mod noise;
+pub(crate) mod optimum;
 pub(crate) mod service;
 pub(crate) mod spark;
 pub(crate) mod stream;

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
-use super::{DEFAULT, Section, Sides, power, size};
+use super::{GRADED, Section, Sides, power, size};
 
 /// Powers of two from 2¹⁰ to 2⁴⁰.
 const EXPONENTS: [u32; 7] = [10, 15, 20, 25, 30, 35, 40];
@@ -22,7 +22,7 @@ pub(super) fn measure(sides: &Sides) -> Result<Section, String> {
     for exponent in EXPONENTS {
         let n = 1_u64 << exponent;
         let bytes = worker.ask(&format!("growth bytes {n}"))?;
-        let rows = worker.ask(&format!("rows {DEFAULT} {n}"))?;
+        let rows = worker.ask(&format!("rows {GRADED} {n}"))?;
         let positions = [0, n / 2, n - (n / 4).min(1 << 14)];
         let (mut steps, mut grades) = (Vec::new(), Vec::new());
         for at in positions {

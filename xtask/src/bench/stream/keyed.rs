@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use serde_json::json;
 
 use super::super::duration;
-use super::{DEFAULT, Section, Sides, size};
+use super::{DEFAULT, GRADED, Section, Sides, size};
 
 const KEYS: u64 = 1_000_000;
 const STEPS: u64 = 1000;
@@ -17,7 +17,7 @@ pub(super) fn measure(sides: &Sides) -> Result<Section, String> {
          | | keys | steps | time | releases/s | bytes per key, planned | resident | peak |\n|:--|--:|--:|--:|--:|--:|--:|--:|\n",
     );
     let mut figures = Vec::new();
-    for mechanism in [DEFAULT.to_owned(), format!("{DEFAULT}:6")] {
+    for mechanism in [DEFAULT.to_owned(), GRADED.to_owned(), format!("{GRADED}:6")] {
         let planned = sides.ours()?.ask(&format!("keyed-bytes {mechanism} {KEYS} {STEPS}"))?;
         let (mut seconds, mut resident, mut peak) = (f64::INFINITY, 0.0_f64, 0.0_f64);
         for _ in 0..ROUNDS {

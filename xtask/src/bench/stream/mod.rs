@@ -24,7 +24,10 @@ use crate::Outcome;
 use crate::process::{self, command, root};
 
 /// The default mechanism of a plan.
-const DEFAULT: &str = "graded-square-root";
+const DEFAULT: &str = "markov";
+
+/// The mechanism with the fewest numbers per lane whose error is near the optimum.
+const GRADED: &str = "graded-square-root";
 
 /// One part of the results.
 struct Section {

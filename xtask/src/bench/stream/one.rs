@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use serde_json::json;
 
 use super::super::{Worker, duration};
-use super::{DEFAULT, Section, Sides, power, size};
+use super::{DEFAULT, GRADED, Section, Sides, power, size};
 
 const HORIZONS: [(u64, usize); 2] = [(1 << 20, 15), (1 << 24, 5)];
 
@@ -13,7 +13,7 @@ const HORIZONS: [(u64, usize); 2] = [(1 << 20, 15), (1 << 24, 5)];
 const LONG_SECONDS: f64 = 5.0;
 
 /// Our mechanisms. Those that this version does not know are skipped.
-const OURS: [&str; 3] = [DEFAULT, "square-root", "blt"];
+const OURS: [&str; 4] = [DEFAULT, GRADED, "square-root", "blt"];
 
 /// The name of a peer, its description, and the mechanism with the same error.
 const PEERS: [(&str, &str, Option<&str>); 5] = [

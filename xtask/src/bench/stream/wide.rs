@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use serde_json::json;
 
 use super::super::{Worker, duration};
-use super::{DEFAULT, Section, Sides, size};
+use super::{DEFAULT, GRADED, Section, Sides, size};
 
 const WIDTH: u64 = 1_000_000;
 const HORIZON: u64 = 1000;
@@ -69,12 +69,12 @@ fn rows(sides: &Sides) -> Result<Vec<Row>, String> {
         peak: 0.0,
     };
     let mut rows = Vec::new();
-    for mechanism in [DEFAULT.to_owned(), format!("{DEFAULT}:{BUFFERS}")] {
+    for mechanism in [DEFAULT.to_owned(), GRADED.to_owned(), format!("{GRADED}:{BUFFERS}")] {
         for precision in ["f32", "f64"] {
             let mut worker = sides.ours()?;
             // The numbers per lane: the decays, and one for the grades.
             let held = worker.ask(&format!("rows {mechanism} {HORIZON}"))?;
-            if mechanism != DEFAULT && worker.text(&format!("name {mechanism} {HORIZON}"))? != mechanism {
+            if mechanism != GRADED && worker.text(&format!("name {mechanism} {HORIZON}"))? != mechanism {
                 continue;
             }
             let error = worker.ask(&format!("error {mechanism} {HORIZON}"))?;
