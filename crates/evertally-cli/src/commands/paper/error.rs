@@ -61,9 +61,9 @@ pub(super) fn equation_one() -> Result<Claim> {
     let found = contradiction()?;
     let finding = format!(
         "The sum runs over the $q$ queries and must be divided by $q$. Both are $n$ for the prefix sum, but \
-         not for parities. With Equation (1) as printed, Gaussian noise on all $d$ parities of weight one \
-         would have less error from $d = {}$ on, {}, than Theorem 9 says any mechanism has, {} ($ε = {}$, \
-         $δ = {:e}$). Divided by the queries it has {}.",
+         not for parities. With Equation (1) as printed, the error of Gaussian noise on all $d$ parities of \
+         weight one is below what Theorem 9 claims for any mechanism from $d = {}$ on: there it is {}, and {} \
+         is claimed ($ε = {}$, $δ = {:e}$). Divided by the queries it is {}.",
         found.queries,
         figure(found.by_inputs),
         figure(found.claimed),

@@ -139,6 +139,9 @@ pub(crate) fn run(args: &PaperArgs) -> Result<()> {
     let existing = args.force.existing();
     output::check_outputs(&[], &[args.html.as_deref()], existing)?;
     output::known_ending("--html", args.html.as_deref(), &["html", "htm"], "")?;
+    if args.json && args.html.as_deref().is_some_and(|path| path.as_os_str() == "-") {
+        return Err(CliError::bad("--html - and --json both write to standard output: give --html a file"));
+    }
     let figure = args.figure.as_ref().map(|directory| FigureFiles::inside(directory));
     if let Some(files) = &figure {
         output::check_outputs(&[], &files.all().map(Some), existing)?;

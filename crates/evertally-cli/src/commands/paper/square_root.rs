@@ -95,7 +95,7 @@ pub(super) fn unbounded() -> Result<Claim> {
     let far = spectral_norm(1 << 40)?.lower;
     let finding = format!(
         "The norm of the leading $n × n$ section is $σ_1 = ½ \\csc(π/(4n+2))$ and grows like $2n/π$, without \
-         end: {} at $n = 2^40$. So the infinite prefix sum is no bounded operator, and neither is the factor \
+         end: ${}$ at $n = 2^40$. So the infinite prefix sum is no bounded operator, and neither is the factor \
          $T(f)$: $‖A‖ ≤ ‖T(f)‖^2$. Nothing else in the proof uses the sentence.",
         figure(far)
     );

@@ -126,7 +126,7 @@ fn leading_sections_grow_without_end() {
     for (row, n) in [1.0, 10.0, 100.0, 1000.0, 2.0_f64.powi(20), 2.0_f64.powi(40)].into_iter().enumerate() {
         let norm = 0.5 / (pi / (4.0 * n + 2.0)).sin();
         let loose = |found: f64, expected: f64| {
-            assert!((found / expected - 1.0).abs() < 5.01e-4, "{found} {expected}")
+            assert!((found / expected - 1.0).abs() < 5.01e-4, "{found} {expected}");
         };
         loose(cell(&claim, row, 1), norm);
         loose(cell(&claim, row, 2), 2.0 * n / pi);

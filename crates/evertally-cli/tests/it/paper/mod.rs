@@ -131,3 +131,13 @@ fn help_says_where_the_rest_is_and_what_json_holds() {
     }
     assert!(place.run("research bounds --help").ok().stdout.contains("evertally research bounds --horizon"));
 }
+
+#[test]
+fn bad_outputs_are_refused_in_one_sentence() {
+    let place = Place::new();
+    place.run("research paper --html a.pdf").refused(&["--html", ".html or .htm"]);
+    place.run("research paper --json --html -").refused(&["--html -", "--json", "standard output"]);
+    place.write("there.html", "mine");
+    place.run("research paper --html there.html").refused(&["there.html", "--force"]);
+    assert_eq!(place.read("there.html"), b"mine");
+}

@@ -28,6 +28,12 @@ pub(super) fn display(nodes: &[Node]) -> String {
 fn row(nodes: &[Node]) -> String {
     let mut mathml = String::new();
     for (index, node) in nodes.iter().enumerate() {
+        // A sign that joins nothing takes no space.
+        let before = nodes[..index].iter().rfind(|node| **node != Node::Space);
+        if matches!(node, Node::Operator('-' | '−')) && matches!(before, None | Some(Node::Operator(_))) {
+            mathml.push_str("<mo form=\"prefix\">−</mo>");
+            continue;
+        }
         mathml.push_str(&one(node));
         let next = nodes[index + 1..].iter().find(|node| **node != Node::Space);
         if is_name(node) && !matches!(next, None | Some(Node::Fenced(..) | Node::Operator(_))) {
@@ -48,7 +54,7 @@ fn is_name(node: &Node) -> bool {
 /// A row as one element.
 fn single(nodes: &[Node]) -> String {
     match nodes {
-        [node] if !matches!(node, Node::Group(_) | Node::Fenced(..) | Node::Space) => one(node),
+        [node] if *node != Node::Space => one(node),
         _ => format!("<mrow>{}</mrow>", row(nodes)),
     }
 }
