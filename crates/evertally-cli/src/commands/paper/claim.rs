@@ -1,6 +1,7 @@
 //! The parts of the report: claims, slips, tables, and the search for "from which n".
 
 use super::super::bounds::certified_mean;
+use super::math::Prose;
 use crate::error::Result;
 use evertally::research::bounds::{Interval, tree_ratio_at_power};
 use serde::Serialize;
@@ -21,11 +22,12 @@ pub(super) enum Verdict {
     Unproven,
     /// Neither true nor false.
     Definition,
-    /// Stated without a figure that can be computed here. The text says what was checked instead.
-    NotComputed,
 }
 
 impl Verdict {
+    pub(super) const ALL: [Self; 5] =
+        [Self::Holds, Self::HoldsPartly, Self::Fails, Self::Unproven, Self::Definition];
+
     /// The verdict on an inequality, from the n at which it starts to hold.
     pub(super) fn from_horizon(from: Option<u64>) -> Self {
         match from {
@@ -47,7 +49,6 @@ impl Verdict {
             Self::Fails => "fails as stated",
             Self::Unproven => "not proved as stated",
             Self::Definition => "definition",
-            Self::NotComputed => "not computed",
         }
     }
 }
@@ -55,17 +56,20 @@ impl Verdict {
 /// A small table of figures.
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct Table {
-    pub(super) head: Vec<String>,
-    pub(super) rows: Vec<Vec<String>>,
+    pub(super) head: Vec<Prose>,
+    pub(super) rows: Vec<Vec<Prose>>,
 }
 
 impl Table {
     pub(super) fn new(head: &[&str]) -> Self {
-        Self { head: head.iter().map(|&cell| cell.to_owned()).collect(), rows: Vec::new() }
+        Self { head: head.iter().map(|&cell| cell.into()).collect(), rows: Vec::new() }
     }
 
     pub(super) fn row(mut self, cells: Vec<String>) -> Self {
-        self.rows.push(cells);
+        // Small figures such as 2.5e-7 are formulas, so that the page can write powers of ten.
+        let is_small = |cell: &str| cell.contains('e') && cell.parse::<f64>().is_ok();
+        let cell = |cell: String| if is_small(&cell) { format!("${cell}$") } else { cell };
+        self.rows.push(cells.into_iter().map(|text| Prose::from(cell(text))).collect());
         self
     }
 
@@ -75,17 +79,17 @@ impl Table {
     }
 }
 
-/// One numbered statement of the paper.
+/// One statement of the paper.
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct Claim {
-    /// Its number in the paper.
+    /// Its number in the paper, or its place if it has none.
     pub(super) id: &'static str,
-    pub(super) title: &'static str,
+    pub(super) title: Prose,
     /// What it states, in this project's notation.
-    pub(super) statement: &'static str,
+    pub(super) statement: Prose,
     pub(super) verdict: Verdict,
-    /// The verdict in one sentence, with its figures.
-    pub(super) finding: String,
+    /// The verdict in a few sentences, with its figures.
+    pub(super) finding: Prose,
     /// The horizon from which it holds. `None` if it never holds, or if the question does not arise.
     pub(super) holds_from: Option<u64>,
     pub(super) table: Option<Table>,
@@ -94,12 +98,25 @@ pub(super) struct Claim {
 impl Claim {
     pub(super) fn new(
         id: &'static str,
-        title: &'static str,
-        statement: &'static str,
+        title: &str,
+        statement: &str,
         verdict: Verdict,
-        finding: impl Into<String>,
+        finding: impl Into<Prose>,
     ) -> Self {
-        Self { id, title, statement, verdict, finding: finding.into(), holds_from: None, table: None }
+        Self {
+            id,
+            title: title.into(),
+            statement: statement.into(),
+            verdict,
+            finding: finding.into(),
+            holds_from: None,
+            table: None,
+        }
+    }
+
+    /// A statement that is neither true nor false.
+    pub(super) fn definition(id: &'static str, title: &str, statement: &str) -> Self {
+        Self::new(id, title, statement, Verdict::Definition, "")
     }
 
     pub(super) fn from(mut self, horizon: Option<u64>) -> Self {
@@ -116,22 +133,35 @@ impl Claim {
 /// A place where the paper's text cannot be followed to the letter.
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct Slip {
-    pub(super) title: &'static str,
+    pub(super) title: Prose,
     /// Its place in the paper.
     pub(super) place: &'static str,
-    pub(super) printed: &'static str,
-    pub(super) correct: &'static str,
+    pub(super) printed: Prose,
+    pub(super) correct: Prose,
     /// Its effect, in figures.
-    pub(super) figures: String,
+    pub(super) figures: Prose,
     /// Whether following the text would break privacy or a bound. The others are typing errors.
     pub(super) matters: bool,
 }
 
-/// A section of the report.
+/// A section of the paper.
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct Section {
-    pub(super) title: &'static str,
+    /// Its number in the paper. The abstract has none.
+    pub(super) number: &'static str,
+    pub(super) title: Prose,
     pub(super) claims: Vec<Claim>,
+}
+
+impl Section {
+    pub(super) fn new(number: &'static str, title: &str, claims: Vec<Claim>) -> Self {
+        Self { number, title: title.into(), claims }
+    }
+
+    /// Its number and title.
+    pub(super) fn heading(&self) -> String {
+        format!("{} {}", self.number, self.title.plain()).trim_start().to_owned()
+    }
 }
 
 /// Every horizon to 4096, then powers of two with their neighbours to 2^60.
@@ -168,9 +198,9 @@ pub(super) fn count_of(mut predicate: impl FnMut(u64) -> Result<bool>) -> Result
 /// "from n = 7 on", "for every n" or "for no n that was tried".
 pub(super) fn from_words(from: Option<u64>) -> String {
     match from {
-        Some(1) => "for every n scanned".to_owned(),
-        Some(n) => format!("from n = {n} on"),
-        None => "for no n that was tried".to_owned(),
+        Some(1) => "for every $n$ scanned".to_owned(),
+        Some(n) => format!("from $n = {n}$ on"),
+        None => "for no $n$ that was tried".to_owned(),
     }
 }
 
@@ -179,7 +209,7 @@ pub(super) const SAMPLES: [u64; 8] = [1, 6, 7, 64, 1 << 10, 1 << 20, 1 << 40, 1 
 
 /// A horizon as text.
 pub(super) fn horizon(n: u64) -> String {
-    if n >= 1024 && n.is_power_of_two() { format!("2^{}", n.trailing_zeros()) } else { n.to_string() }
+    if n >= 1024 && n.is_power_of_two() { format!("$2^{}$", n.trailing_zeros()) } else { n.to_string() }
 }
 
 /// Five significant digits.

@@ -73,9 +73,10 @@ pub(super) fn claim(points: &[Point]) -> Claim {
     };
     let printed = below(|a, b| a.paper_square_root < b.paper_tree);
     let exact = below(|a, b| a.square_root < b.tree);
-    let words = |m: Option<u32>| m.map_or("never up to 2^40".to_owned(), |m| format!("from n = 2^{m} on"));
+    let words =
+        |m: Option<u32>| m.map_or("never up to $2^40$".to_owned(), |m| format!("from $n = 2^{m}$ on"));
     let mut table = Table::new(&[
-        "n",
+        "$n$",
         "closed: root at 0.3",
         "closed: tree at 0.8",
         "exact: root at 0.3",
@@ -88,14 +89,16 @@ pub(super) fn claim(points: &[Point]) -> Claim {
         }
     }
     let finding = format!(
-        "By the closed forms that the figure plots it does so {}, among powers of two; with exact factors and exact noise {}.",
+        "By the closed forms that the figure plots it does so {}, among powers of two; with exact factors and \
+         exact noise {}.",
         words(printed),
         words(exact)
     );
     Claim::new(
         "Figure 1",
         "Error of the tree and the square root",
-        "At δ = 10⁻¹⁰ the square root at ε = 0.3 has less error than the tree at ε = 0.8 for n ≥ 2^19.",
+        "At $δ = 10^{−10}$ the square root at $ε = 0.3$ has less error than the tree at $ε = 0.8$ for $n ≥ \
+         2^19$.",
         if printed.is_some_and(|m| m <= 19) { Verdict::Holds } else { Verdict::Fails },
         finding,
     )

@@ -1,15 +1,23 @@
-//! `evertally research paper`: every numbered statement of the paper, compared with exact figures.
+//! `evertally research paper`: every numbered statement of the paper, in its order, compared with
+//! exact figures.
 //!
 //! The report is computed on every run. No figure in it is stored.
 
-mod algebra;
 mod claim;
-mod counting;
+mod error;
 mod figure;
+mod gamma;
 mod html;
+mod learning;
+mod lower;
+mod math;
+mod matrices;
+mod order;
 mod privacy;
 mod slips;
+mod square_root;
 mod terminal;
+mod tree;
 
 use crate::error::{CliError, Result};
 use crate::output::{self, ForceArgs, json_line, write_whole_file};
@@ -17,6 +25,7 @@ use crate::progress::with_progress;
 use claim::{Section, Slip};
 use clap::Args;
 use figure::Drawing;
+use math::Prose;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
@@ -28,6 +37,19 @@ Examples:
 
   The figure alone, as SVG and CSV:
     evertally research paper --figure figures
+
+  Every statement that does not hold as it stands, with its number:
+    evertally research paper --json |
+      jq -r '.sections[].claims[] | select(.verdict == \"fails\") | .id'
+
+The object of --json has title, summary, sections and slips.
+  sections: number and title in the paper, and claims, in its order.
+  A claim has id (its number in the paper, or its place), title, statement,
+  verdict (holds, holds-partly, fails, unproven or definition), finding,
+  holds_from (the least horizon, or null) and table (null, or head and rows,
+  all texts).
+  A slip has title, place, printed, correct, figures and matters (whether
+  following the text would break privacy or a bound).
 
 The paper: M. Henzinger, J. Upadhyay, S. Upadhyay, Almost Tight Error
 Bounds on Differentially Private Continual Counting (2023). evertally
@@ -55,7 +77,7 @@ const DRAWINGS: [Drawing; 2] = [Drawing::Paper, Drawing::Exact];
 #[derive(Serialize)]
 struct Report {
     title: String,
-    summary: String,
+    summary: Prose,
     sections: Vec<Section>,
     slips: Vec<Slip>,
     /// Names and drawings; only the page shows them.
@@ -68,31 +90,23 @@ struct Report {
 impl Report {
     fn new() -> Result<Self> {
         let points = figure::points()?;
-        let mut counting = counting::claims()?;
-        counting.push(figure::claim(&points));
-        let sections = vec![
-            Section { title: "Continual counting", claims: counting },
-            Section { title: "γ_F", claims: algebra::gamma()? },
-            Section { title: "Parity queries", claims: privacy::parity()? },
-            Section { title: "Privacy", claims: privacy::claims()? },
-            Section { title: "Private learning", claims: privacy::learning()? },
-            Section { title: "Preliminaries", claims: algebra::preliminaries()? },
-        ];
+        let sections = order::sections(figure::claim(&points))?;
         let slips = slips::slips()?;
         let claims = sections.iter().map(|section| section.claims.len()).sum::<usize>();
         let summary = format!(
-            "All {claims} statements of “Almost Tight Error Bounds on Differentially Private Continual \
-             Counting” (Henzinger, Upadhyay and Upadhyay, 2023), each beside exact figures computed for this \
-             report, and {} places where its text slips. A is the prefix sum over n steps, A = LR a \
-             factorization, f(k) the coefficients of (1−x)^(−1/2), σ the least noise multiplier of the \
-             budget (ε, δ) and C the paper's. Inequalities were evaluated at every n to 4096 and around \
-             every power of two to 2^60, with rounding accounted for.",
+            "{claims} statements of “Almost Tight Error Bounds on Differentially Private Continual Counting” \
+             (Henzinger, Upadhyay and Upadhyay, 2023), among them every theorem, lemma, definition, algorithm \
+             and figure, in its order and with its numbers, each beside exact figures computed for this report, \
+             and {} places where its text slips. $A$ is the prefix sum over $n$ steps, $A = LR$ a factorization, $f(k)$ the coefficients of \
+             $(1−x)^{{−1/2}}$, $σ$ the least noise multiplier of the budget $(ε, δ)$ and $C$ the paper's. \
+             Inequalities were evaluated at every $n$ to 4096 and around every power of two to $2^60$, with \
+             rounding accounted for.",
             slips.len()
         );
         let drawings = DRAWINGS.map(|d| (d.name(), figure::svg(&points, d))).into_iter().collect();
         Ok(Self {
             title: "The paper's claims, computed".to_owned(),
-            summary,
+            summary: summary.into(),
             sections,
             slips,
             drawings,
@@ -125,6 +139,9 @@ pub(crate) fn run(args: &PaperArgs) -> Result<()> {
     let existing = args.force.existing();
     output::check_outputs(&[], &[args.html.as_deref()], existing)?;
     output::known_ending("--html", args.html.as_deref(), &["html", "htm"], "")?;
+    if args.json && args.html.as_deref().is_some_and(|path| path.as_os_str() == "-") {
+        return Err(CliError::bad("--html - and --json both write to standard output: give --html a file"));
+    }
     let figure = args.figure.as_ref().map(|directory| FigureFiles::inside(directory));
     if let Some(files) = &figure {
         output::check_outputs(&[], &files.all().map(Some), existing)?;

@@ -2,6 +2,7 @@
 
 use super::Report;
 use super::claim::{Claim, Slip};
+use super::math::Prose;
 use crate::commands::shared::aligned;
 use crate::manners::{HEAD, styled, with_head};
 
@@ -9,9 +10,9 @@ const WIDTH: usize = 96;
 
 pub(super) fn render(report: &Report) -> String {
     let mut text = format!("{}\n{}\n\n", report.title, "=".repeat(report.title.chars().count()));
-    text.push_str(&wrapped(&report.summary, 0));
+    text.push_str(&wrapped(&report.summary.plain(), 0));
     for section in &report.sections {
-        text.push_str(&heading(section.title));
+        text.push_str(&heading(&section.heading()));
         for claim in &section.claims {
             text.push_str(&one_claim(claim));
         }
@@ -29,13 +30,16 @@ fn heading(title: &str) -> String {
 
 fn one_claim(claim: &Claim) -> String {
     let mut text = format!("\n{} · {} — {}\n", claim.id, claim.title, claim.verdict.words());
-    text.push_str(&wrapped(claim.statement, 2));
+    text.push_str(&wrapped(&claim.statement.plain(), 2));
     if !claim.finding.is_empty() {
         text.push_str(&wrapped(&format!("→ {}", claim.finding), 2));
     }
     if let Some(table) = &claim.table {
-        let lines: Vec<_> = std::iter::once(&table.head).chain(&table.rows).collect();
-        for line in with_head(&aligned(&lines, 0..0), |_| None).lines() {
+        let line = |cells: &Vec<Prose>| cells.iter().map(Prose::plain).collect::<Vec<_>>();
+        let lines: Vec<_> = std::iter::once(&table.head).chain(&table.rows).map(line).collect();
+        // A column of words stands at the left.
+        let words = 0..usize::from(lines.iter().skip(1).any(|line| line[0].contains(' ')));
+        for line in with_head(&aligned(&lines, words), |_| None).lines() {
             text.push_str(&format!("    {line}\n"));
         }
     }
@@ -46,7 +50,7 @@ fn one_slip(number: usize, slip: &Slip) -> String {
     let mut text = format!("\n{number}. {} ({})\n", slip.title, slip.place);
     text.push_str(&wrapped(&format!("printed: {}", slip.printed), 3));
     text.push_str(&wrapped(&format!("correct: {}", slip.correct), 3));
-    text.push_str(&wrapped(&slip.figures, 3));
+    text.push_str(&wrapped(&slip.figures.plain(), 3));
     text
 }
 

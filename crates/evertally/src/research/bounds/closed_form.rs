@@ -51,6 +51,28 @@ pub fn paper_lower_mean(horizon: u64) -> Result<Interval> {
     Ok(Interval::around(lower_root(checked(horizon)?)).squared())
 }
 
+/// ((2 + ln((2n+1)/3) + ln(2n+1)/2n)/π)²: the paper's lower bound with its integral started at 2.
+///
+/// The proof takes ‖A‖_* ≥ ((2n+1)/π)(1 + Σ_{i=2}^n 1/(2i−1)) and bounds the sum from below by an
+/// integral of 1/(2x−1) up to n+1. The integrand decreases, so the term i is at least its integral
+/// from i to i+1, and the integral may start at 2: it is ½ln((2n+1)/3). The paper starts at 3. Its
+/// last step loses 1/n − ln(3)/2n > 0, as with 5 in place of 3.
+///
+/// # Errors
+/// As for [`paper_upper_mean`].
+///
+/// ```
+/// use evertally::research::bounds::*;
+/// let sharper = sharper_lower_mean(1024)?;
+/// assert!(paper_lower_mean(1024)?.upper < sharper.lower);
+/// assert!(sharper.upper < nuclear_mean_error(1024)?.lower);
+/// # Ok::<(), evertally::Error>(())
+/// ```
+pub fn sharper_lower_mean(horizon: u64) -> Result<Interval> {
+    let n = checked(horizon)?;
+    Ok(Interval::around(lower_root(n) + (5.0_f64 / 3.0).ln() / PI).squared())
+}
+
 /// (1 + ln(n)/π)², the weaker form that the paper gives with its fast data structure.
 ///
 /// # Errors

@@ -22,6 +22,7 @@
 //! | the cost of privacy itself, for any noise | [`oblivious_constant`], [`paper_constant`] |
 //! | everything at once for n, ε and δ | [`bounds`] |
 //! | parity queries | [`parity_gamma`], [`parity_bounds`] |
+//! | where the paper's text fails, played | [`regret`], [`leader_regret`], [`adaptive_delta`] |
 //!
 //! **Source.** M. Henzinger, J. Upadhyay, S. Upadhyay, "Almost Tight Error Bounds on Differentially
 //! Private Continual Counting" (2023), called the paper here. The sources of expansions are given
@@ -29,6 +30,7 @@
 
 mod closed_form;
 mod constant;
+mod counterexamples;
 mod errata;
 mod interval;
 mod landau;
@@ -40,14 +42,19 @@ mod tree;
 pub use closed_form::{
     limiting_tree_ratio, paper_additive_gap, paper_corollary_mean, paper_lower_mean, paper_optimum_ratio,
     paper_row_norm_squared, paper_tree_mean, paper_tree_ratio, paper_upper_mean, row_norm_squared_bound,
+    sharper_lower_mean,
 };
 pub use constant::{Reach, largest_paper_delta, oblivious_constant, paper_constant};
+pub use counterexamples::{
+    LeaderRegret, Minimisers, adaptive_delta, dual_value_of_two, leader_regret, printed_minimisers,
+    written_tree_size,
+};
 pub use errata::{Regret, fresh_noise_shortfall, growing_scale_shortfall, regret, unscaled_noise_shortfall};
 pub use interval::Interval;
 pub use landau::{
     square_root_decoder_mean, square_root_max_error, square_root_mean_error, square_root_row_norm_squared,
 };
-pub use nuclear::{nuclear_mean_error, nuclear_norm};
+pub use nuclear::{nuclear_mean_error, nuclear_norm, spectral_norm};
 pub use parity::{ParityBounds, parity_bounds, parity_gamma};
 pub use table::{Bound, Group, bounds};
 pub use tree::{

@@ -78,3 +78,20 @@ pub fn nuclear_norm(horizon: u64) -> Result<Interval> {
 pub fn nuclear_mean_error(horizon: u64) -> Result<Interval> {
     Ok(Interval::around(nuclear_norm_per_step(checked(horizon)?)).squared())
 }
+
+/// ‖A‖ = σ₁ = ½csc(π/(4n+2)), the largest singular value of the n × n prefix sum. It grows like
+/// (2n+1)/π, so the infinite prefix sum is no bounded operator.
+///
+/// # Errors
+/// As for [`nuclear_norm`].
+///
+/// ```
+/// // Two steps: the golden ratio.
+/// let golden = (1.0 + 5.0_f64.sqrt()) / 2.0;
+/// assert!((evertally::research::bounds::spectral_norm(2)?.middle() - golden).abs() < 1e-12);
+/// # Ok::<(), evertally::Error>(())
+/// ```
+pub fn spectral_norm(horizon: u64) -> Result<Interval> {
+    let n = checked(horizon)?;
+    Ok(Interval::around(0.5 / (PI / (4.0 * n + 2.0)).sin()))
+}
