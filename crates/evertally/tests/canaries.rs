@@ -316,11 +316,16 @@ fn debug_is_rare_where_secrets_are() {
 
 /// Types with `Debug`: releases, which are public; numbers that follow from the plan; names of
 /// laws; and types that hold secrets and omit them.
-const SHOWN: [&str; 38] = [
+const SHOWN: [&str; 43] = [
     "$counter",
     "Answer",
     "BatchPlan",
     "CausalConvolver",
+    "ChainBlock",
+    "ChainBounds",
+    "ChainBurst",
+    "ChainFactor",
+    "ChainFactors",
     "CyclicConvolver",
     "Decay",
     "DiscoveringCounter",

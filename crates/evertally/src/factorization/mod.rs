@@ -10,7 +10,7 @@
 //!
 //! | state | mechanisms |
 //! |---|---|
-//! | constant, run by the streaming engine | `graded-square-root`, `square-root`, `blt`, `normalized-square-root` of running totals |
+//! | constant, run by the streaming engine | `markov`, `graded-square-root`, `square-root`, `blt`, `normalized-square-root` of running totals |
 //! | constant | `input-perturbation`, `output-perturbation`, `banded-square-root`, `banded-inverse-square-root` |
 //! | as long as the window | `square-root` of a sliding window |
 //! | O(log n), trees | `binary`, `honaker-streaming`, `honaker-full`, `smooth-binary`, `laplace-tree` |

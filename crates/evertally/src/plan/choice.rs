@@ -85,8 +85,12 @@ impl Planner<'_> {
         for &mechanism in rivals.iter().filter(|mechanism| !only_exact || mechanism.has_exact_path()) {
             let takes_too_long = mechanism.preparation(self.horizon, self.spec.workload) > longest;
             // The optimum has no open keys, and integers only for reports: preparing it would be
-            // wasted.
-            let is_in_vain = mechanism == Mechanism::Optimal && (is_open || only_exact && !is_report);
+            // wasted. The chains are named or not taken for open keys, whose memory is what counts.
+            let is_in_vain = match mechanism {
+                Mechanism::Optimal => is_open || only_exact && !is_report,
+                Mechanism::Markov { .. } => is_open,
+                _ => false,
+            };
             if takes_too_long || is_in_vain || mechanism.noise() != self.budget.noise() {
                 continue;
             }

@@ -57,7 +57,7 @@ fn numbers_and_keys_are_exact_by_default_and_vectors_are_not() {
 #[test]
 fn exactness_costs_next_to_no_noise() {
     for (horizon, markov, graded, others) in [
-        (1000, Some(3e-11), 3e-8, 2e-11),
+        (1000, Some(1e-10), 3e-8, 2e-11),
         (1 << 20, Some(3e-8), 1.4e-7, 1.2e-10),
         (1 << 40, None, 1.2e-4, 8e-8),
     ] {

@@ -33,9 +33,11 @@ fn the_factors_multiply_to_the_workload_and_have_the_reported_norms() {
             // If some nodes are never read, the dense matrix may omit them, but Δ counts them.
             let reported = plan.sensitivity();
             assert!(reported >= sensitivity * (1.0 - 1e-14), "{context}: {reported} {sensitivity}");
+            // Its norms are rounded up to single precision.
+            let margin = if matches!(mechanism, Mechanism::Markov { .. }) { 2e-7 } else { 1e-10 };
             let counts_unread_nodes = matches!(mechanism, Mechanism::SmoothBinary | Mechanism::LaplaceTree);
             if !counts_unread_nodes {
-                assert!(reported < sensitivity * (1.0 + 1e-10), "{context}: {reported} {sensitivity}");
+                assert!(reported < sensitivity * (1.0 + margin), "{context}: {reported} {sensitivity}");
             }
 
             let norms: Vec<f64> = (0..n as usize).map(|t| dense.decoder.row_norm_squared(t)).collect();

@@ -8,7 +8,7 @@ import { field, numberInput, select, textInput, type Field } from "../../ui/fiel
 const EVERY = [["1s", "Every second"], ["1m", "Every minute"], ["15m", "Every 15 minutes"], ["1h", "Every hour"], ["1d", "Every day"], ["other", "Another length…"], ["", "By hand"]] as const;
 
 const MECHANISMS = [
-  ["", "The most accurate that fits"], ["graded-square-root", "graded-square-root"], ["normalized-square-root", "normalized-square-root"], ["square-root", "square-root"],
+  ["", "The most accurate that fits"], ["markov", "markov"], ["graded-square-root", "graded-square-root"], ["normalized-square-root", "normalized-square-root"], ["square-root", "square-root"],
   ["blt", "blt"], ["banded-square-root", "banded-square-root"], ["banded-inverse-square-root", "banded-inverse-square-root"], ["group-algebra", "group-algebra"],
   ["optimal", "optimal (short horizons)"], ["binary", "binary tree"], ["honaker-streaming", "honaker-streaming"], ["honaker-full", "honaker-full"], ["smooth-binary", "smooth-binary"],
   ["laplace-tree", "laplace-tree (pure)"], ["input-perturbation", "input-perturbation"], ["output-perturbation", "output-perturbation"],

@@ -74,6 +74,9 @@ pub(crate) fn run(args: &CountArgs) -> Result<()> {
     if let Some(grid) = state.as_ref().and_then(StateFile::grid) {
         task.keep_grid(grid);
     }
+    if let Some(mechanism) = state.as_ref().and_then(StateFile::mechanism) {
+        task.keep_mechanism(mechanism);
+    }
     if args.follow && format == OutputFormat::Parquet {
         return Err(CliError::bad(
             "--follow cannot write Parquet: such a file is readable only once it is complete; use csv or jsonl",

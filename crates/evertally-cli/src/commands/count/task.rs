@@ -14,7 +14,7 @@ use crate::error::{CliError, Result, shown};
 use crate::mechanism::{Cumulated, Intervals, Reading};
 use evertally::post::{BoundedMean, PostProcess};
 use evertally::{
-    Arithmetic, Contribution, Division, Horizon, Matrix, Participation, PlanSpec, Shape, Workload,
+    Arithmetic, Contribution, Division, Horizon, Matrix, Mechanism, Participation, PlanSpec, Shape, Workload,
 };
 use evertally_stream::time::TimeReader;
 use evertally_stream::{
@@ -188,6 +188,12 @@ impl<'a> Task<'a> {
             simultaneous: self.args.simultaneous,
             divisions: self.divisions().len(),
         }
+    }
+
+    /// Goes on with the mechanism of earlier runs if none is named. Another version of the program may
+    /// choose another one for the same options.
+    pub(super) fn keep_mechanism(&mut self, mechanism: Mechanism) {
+        self.spec.mechanism.get_or_insert(mechanism);
     }
 
     /// Goes on with the grid of earlier runs if none is named. Another version of the program may choose

@@ -11,6 +11,7 @@ use super::not_lost;
 use crate::error::{CliError, Result, name_of};
 use crate::manners::note;
 use crate::output::private_beside;
+use evertally::Mechanism;
 use evertally_keys::{is_still_at, sync_directory_of};
 use std::fs::{File, Metadata, TryLockError};
 use std::io::{self, Read, Write};
@@ -54,6 +55,12 @@ impl StateFile {
     /// The grid of the runs before, if there were any and their numbers are exact.
     pub(in crate::commands::count) fn grid(&self) -> Option<f64> {
         let (_, text) = self.saved.as_ref()?.facts.iter().find(|(name, _)| name == "grid")?;
+        text.parse().ok()
+    }
+
+    /// The mechanism of the runs before, if there were any.
+    pub(in crate::commands::count) fn mechanism(&self) -> Option<Mechanism> {
+        let (_, text) = self.saved.as_ref()?.facts.iter().find(|(name, _)| name == "mechanism")?;
         text.parse().ok()
     }
 
