@@ -269,7 +269,7 @@ fn bad_input_is_refused_without_traces() {
         ("--horizon unbounded --sigma 1 --rows 1099511627777", &["--rows", "at most"]),
         ("--horizon 1152921504606846976 --sigma 1", &["do not fit into any file", "--rows"]),
         ("--horizon 10 --dim 18446744073709551615 --sigma 1", &["too costly"]),
-        ("--horizon 10000 --dim 50000000 --sigma 1", &["graded-square-root", "GiB", "--memory-limit"]),
+        ("--horizon 10000 --dim 50000000 --sigma 1", &["markov", "GiB", "--memory-limit"]),
         ("--horizon 10 --sigma 1 --mechanism cubic-root", &["cubic-root", "square-root"]),
         ("--horizon 10 --sigma 1 --mechanism laplace-tree", &["laplace-tree"]),
         ("--horizon 10 --sigma 1 --max-steps 0", &["--max-steps"]),

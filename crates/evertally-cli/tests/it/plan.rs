@@ -45,7 +45,7 @@ fn ratios_are_of_what_is_released() {
         let table = place.run(&format!("{line} {extra}")).ok().stdout;
         let chosen = table.lines().find(|line| line.starts_with('→')).unwrap().to_owned();
         let cells: Vec<&str> = chosen.split_whitespace().collect();
-        assert_eq!(cells[..3], ["→", "graded-square-root", "exact"], "{table}");
+        assert_eq!(cells[..3], ["→", "markov", "exact"], "{table}");
         (cells[4].to_owned(), table)
     };
     let (fine, table) = ratio("");
