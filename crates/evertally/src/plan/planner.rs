@@ -282,6 +282,7 @@ impl<'a> Planner<'a> {
     pub(super) fn assemble(&self, factorization: Arc<dyn Factorization>) -> Result<Plan> {
         let spec = self.spec;
         let mechanism = factorization.mechanism();
+        let before = factorization.before_version_2().map(|before| self.assemble(before)).transpose()?;
         self.check_shape(&*factorization, factorization.recipe().is_some())?;
         let sensitivity = in_turn::sensitivity(&*factorization, spec.participation);
         let replacement = match mechanism.noise() {
@@ -357,6 +358,7 @@ impl<'a> Planner<'a> {
                 scale,
                 exact,
                 accuracy,
+                before_version_2: before.map(|plan| plan.inner),
             }),
         })
     }
