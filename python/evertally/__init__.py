@@ -24,7 +24,8 @@ default, of float64.
 ``NoiseStream``                the noise alone, for callers who add it themselves
 ``Learner``                    private learning on numpy gradients; ``evertally.torch`` for PyTorch
 ``BatchPlan``                  any linear queries at once, on static data
-``gamma``, ``bounds``          proven bounds on the least error of any mechanism
+``gamma``, ``bounds``          proven bounds on the least error of any mechanism; ``unknown_end`` for streams
+                               that do not know when they end
 ``Odometer``, ``Spend``        the privacy cost of several plans for one population
 ``evertally.spark``            private running totals on a Spark cluster
 ``evertally.plots``            plots of error profiles and releases, with matplotlib
@@ -63,6 +64,7 @@ from evertally._native import (
     Releases,
     SparseCounter,
     Spend,
+    UnknownEnd,
     VectorCounter,
     VectorRelease,
     __version__,
@@ -71,6 +73,7 @@ from evertally._native import (
     discover,
     gamma,
     plan,
+    unknown_end,
 )
 
 __all__ = [
@@ -102,6 +105,7 @@ __all__ = [
     "SparseCounter",
     "Spend",
     "SystemFailure",
+    "UnknownEnd",
     "Unsupported",
     "VectorCounter",
     "VectorRelease",
@@ -111,4 +115,5 @@ __all__ = [
     "discover",
     "gamma",
     "plan",
+    "unknown_end",
 ]

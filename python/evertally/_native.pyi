@@ -26,10 +26,11 @@ _Domain: TypeAlias = tuple[Literal["ball"], float] | tuple[Literal["box"], float
 __all__ = [
     "Admission", "BatchPlan", "Bound", "Certificate", "Comparison", "Counter", "DiscoveringCounter",
     "Discovery", "FoundKey", "KeyedCounter", "Learner", "LearningPlan", "NoiseKey", "NoiseStream",
-    "Odometer", "Plan", "Presence", "Release", "Releases", "SparseCounter", "Spend", "VectorCounter",
-    "VectorRelease", "_CellDigests", "_GRID", "_OTHER", "_Participants", "__version__",
+    "Odometer", "Plan", "Presence", "Release", "Releases", "SparseCounter", "Spend", "UnknownEnd",
+    "VectorCounter", "VectorRelease", "_CellDigests", "_GRID", "_OTHER", "_Participants", "__version__",
     "_bucket_micros", "_definition", "_discovery_again", "_ends_on_grid", "_interval_micros",
     "_plan_again", "_time_micros", "_whitespace", "bounds", "compare", "discover", "gamma", "plan",
+    "unknown_end",
 ]
 
 __version__: str
@@ -95,6 +96,7 @@ def gamma(
     objective: _Objective = "mean",
     relative_gap: float = 1e-9,
 ) -> Certificate: ...
+def unknown_end(steps: int, *, relative_gap: float = 1e-3) -> UnknownEnd: ...
 def bounds(
     horizon: int, epsilon: float = 1.0, delta: float = 1e-6, *, certificate: Certificate | None = None
 ) -> list[Bound]: ...
@@ -404,6 +406,15 @@ class Certificate:
     row_weights: Final[_Floats | None]
     def factors(self) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]: ...
     def verify(self) -> tuple[float, float]: ...
+
+@final
+class UnknownEnd:
+    steps: Final[int]
+    lower: Final[float]
+    upper: Final[float]
+    gap: Final[float]
+    certified_horizons: Final[int]
+    def optimum(self, steps: int) -> tuple[float, float]: ...
 
 @final
 class BatchPlan:

@@ -1,6 +1,8 @@
 //! The least error of any factorization, with its certificate.
 
-use evertally::research::gamma::{ComplexMatrix, Factors, Subject, Weights, gamma_2, gamma_f, verify};
+use evertally::research::gamma::{
+    ComplexMatrix, Factors, Subject, Weights, gamma_2, gamma_f, price_of_unknown_end, verify,
+};
 use evertally::{Matrix, Objective};
 use numpy::ndarray::Array2;
 use numpy::{Complex64, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray2};
@@ -116,6 +118,55 @@ impl Certificate {
         let evertally::research::gamma::Certificate { lower, upper, .. } = self.0;
         let objective = self.objective();
         format!("Certificate({rows} × {columns}, objective='{objective}', lower={lower}, upper={upper})")
+    }
+}
+
+/// Proves bounds on the least price of not knowing the horizon of running totals: the least worst
+/// ratio, over all ends t up to `steps`, between the squared error at step t and the best mean
+/// squared error for a stream that is known to end at t.
+///
+/// steps: the longest horizon, at most 2^20.
+/// relative_gap: the target for the relative gap between the two bounds. They hold at any gap.
+///
+/// >>> import evertally
+/// >>> price = evertally.unknown_end(256)
+/// >>> 1.556 < price.lower <= price.upper < 1.559
+/// True
+#[pyfunction]
+#[pyo3(signature = (steps, *, relative_gap=1e-3))]
+pub(crate) fn unknown_end(py: Python<'_>, steps: usize, relative_gap: f64) -> PyResult<UnknownEnd> {
+    py.detach(|| price_of_unknown_end(steps, relative_gap, &())).or_raise().map(UnknownEnd)
+}
+
+/// Two bounds on the least price of not knowing the horizon. Made by `unknown_end`.
+#[pyclass(frozen, module = "evertally", name = "UnknownEnd")]
+pub(crate) struct UnknownEnd(pub(crate) evertally::research::gamma::UnknownEnd);
+
+attributes!(UnknownEnd, self => {
+    /// The longest horizon.
+    steps: usize = self.0.steps;
+    /// The lower bound on the price: no mechanism has a smaller worst ratio.
+    lower: f64 = self.0.lower;
+    /// The upper bound on the price, which some mechanism attains.
+    upper: f64 = self.0.upper;
+    /// upper / lower − 1.
+    gap: f64 = self.0.gap();
+    /// The number of horizons at which the optimum was certified.
+    certified_horizons: usize = self.0.certified_horizons();
+});
+
+#[pymethods]
+impl UnknownEnd {
+    /// Proven bounds on the best mean error factor for the known horizon `steps`.
+    fn optimum(&self, steps: usize) -> PyResult<(f64, f64)> {
+        let found =
+            self.0.optimum(steps).ok_or_else(|| bad("steps", "from 1 to the longest horizon", steps))?;
+        Ok((found.lower, found.upper))
+    }
+
+    fn __repr__(&self) -> String {
+        let evertally::research::gamma::UnknownEnd { steps, lower, upper, .. } = self.0;
+        format!("UnknownEnd(steps={steps}, lower={lower}, upper={upper})")
     }
 }
 

@@ -67,6 +67,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<release::Releases>()?;
     module.add_class::<comparison::Comparison>()?;
     module.add_class::<gamma::Certificate>()?;
+    module.add_class::<gamma::UnknownEnd>()?;
     module.add_class::<batch_plan::BatchPlan>()?;
     module.add_class::<odometer::Odometer>()?;
     module.add_class::<bounds::Bound>()?;
@@ -76,6 +77,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<cell_digests::CellDigests>()?;
     module.add_function(wrap_pyfunction!(comparison::compare, module)?)?;
     module.add_function(wrap_pyfunction!(gamma::gamma, module)?)?;
+    module.add_function(wrap_pyfunction!(gamma::unknown_end, module)?)?;
     module.add_function(wrap_pyfunction!(bounds::bounds, module)?)?;
     module.add_function(wrap_pyfunction!(plan::plan, module)?)?;
     module.add_function(wrap_pyfunction!(discovery::discover, module)?)?;

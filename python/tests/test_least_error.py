@@ -168,3 +168,17 @@ def test_odometers_allow_what_was_stated_and_no_more() -> None:
         persons.can_afford("plan")  # type: ignore[arg-type]
     with pytest.raises(evertally.BadParameter):
         evertally.Odometer("")
+
+
+def test_the_price_of_an_unknown_end_is_bounded_from_both_sides() -> None:
+    price = evertally.unknown_end(64, relative_gap=1e-4)
+    assert 1.5110 < price.lower <= price.upper < 1.5116
+    assert price.gap <= 1e-4 and price.steps == 64
+    low, high = price.optimum(64)
+    certified = evertally.gamma("prefix-sum", 64).error_factor
+    assert low <= certified[1] and certified[0] <= high
+    with pytest.raises(evertally.BadParameter):
+        price.optimum(65)
+    for steps, gap in [(0, 1e-3), (64, 0.0), (2**20 + 1, 1e-3)]:
+        with pytest.raises(evertally.BadParameter):
+            evertally.unknown_end(steps, relative_gap=gap)

@@ -100,6 +100,8 @@ struct Inner {
     /// Whether nobody named the grid.
     has_default_grid: bool,
     accuracy: Accuracy,
+    /// The plan that version 0.1 made, if its noise had another scale.
+    before_version_2: Option<Arc<Inner>>,
 }
 
 impl Plan {
@@ -431,12 +433,19 @@ impl Plan {
         self.inner.naming
     }
 
-    /// The same plan with the noise that version 0.1 gave it. Use it only for ledgers and states
-    /// that started under version 0.1. Such names omit the grid, the declared keys and the
-    /// definition of what is counted.
+    /// The same plan with the noise that version 0.1 gave it, scaled as it was then. Use it only for
+    /// ledgers and states that started under version 0.1. Such names omit the grid, the declared
+    /// keys and the definition of what is counted.
     #[must_use]
     pub fn with_first_noise_name(&self) -> Self {
-        self.with(|inner| inner.naming = Naming::First)
+        self.with(|inner| {
+            inner.naming = Naming::First;
+            if let Some(before) = inner.before_version_2.take() {
+                inner.factorization = Arc::clone(&before.factorization);
+                (inner.sensitivity, inner.scale) = (before.sensitivity, before.scale);
+                (inner.exact, inner.accuracy) = (before.exact, before.accuracy.clone());
+            }
+        })
     }
 
     /// Whether the noise of this plan has the name that version 0.1 gave it.

@@ -7,7 +7,7 @@ use crate::progress::with_progress;
 use clap::Args;
 use evertally::Workload;
 use evertally::research::bounds::{self, Bound, Group, Interval, ParityBounds};
-use evertally::research::gamma::{Subject, gamma_f};
+use evertally::research::gamma::{Subject, gamma_f, least_mean_error};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -26,8 +26,9 @@ whose conditions are not met gives the reason instead of a figure.
 evertally research paper compares each claim of the paper with exact
 figures.";
 
-/// The longest horizon at which γ_F is certified as well: a few seconds of work.
-const MAX_CERTIFIED_HORIZON: u64 = 1 << 18;
+/// The longest horizon at which γ_F is certified to [`CERTIFIED_GAP`]: a few seconds of work. Longer
+/// ones are certified to some 10⁻³.
+const MAX_SHARP_HORIZON: u64 = 1 << 18;
 
 /// The relative gap of that certificate.
 const CERTIFIED_GAP: f64 = 1e-8;
@@ -61,7 +62,7 @@ pub(crate) fn run(args: &BoundsArgs) -> Result<()> {
         .map(|(d, w)| bounds::parity_bounds(d, w, args.epsilon, args.delta).map(|bounds| (d, w, bounds)))
         .transpose()?;
     let certified = certified_mean(args.horizon)?;
-    let table = bounds::bounds(args.horizon, args.epsilon, args.delta, certified)?;
+    let table = bounds::bounds(args.horizon, args.epsilon, args.delta, Some(certified))?;
     let text = if args.json {
         json(args, certified, &table, parity.as_ref())?
     } else {
@@ -70,16 +71,17 @@ pub(crate) fn run(args: &BoundsArgs) -> Result<()> {
     output::print(&text)
 }
 
-/// Proven bounds on γ_F²/n, if they take only a few seconds.
-pub(super) fn certified_mean(horizon: u64) -> Result<Option<Interval>> {
-    if horizon > MAX_CERTIFIED_HORIZON {
-        return Ok(None);
-    }
-    let subject = Subject::workload(Workload::PrefixSum, horizon as usize);
-    let certificate =
-        with_progress("certifying the optimum", |progress| gamma_f(subject, CERTIFIED_GAP, progress))?;
-    let (lower, upper) = certificate.error_factor();
-    Ok(Some(Interval { lower, upper }))
+/// Proven bounds on γ_F²/n, in a few seconds.
+pub(super) fn certified_mean(horizon: u64) -> Result<Interval> {
+    let found = with_progress("certifying the optimum", |progress| {
+        if horizon > MAX_SHARP_HORIZON {
+            return least_mean_error(horizon, progress);
+        }
+        let subject = Subject::workload(Workload::PrefixSum, horizon as usize);
+        let (lower, upper) = gamma_f(subject, CERTIFIED_GAP, progress)?.error_factor();
+        Ok(Interval { lower, upper })
+    });
+    Ok(found?)
 }
 
 fn parse_parity(text: &str) -> std::result::Result<(u32, u32), String> {
@@ -102,7 +104,7 @@ fn label(group: Group) -> (&'static str, &'static str) {
 
 fn json(
     args: &BoundsArgs,
-    certified: Option<Interval>,
+    certified: Interval,
     table: &[Bound],
     parity: Option<&(u32, u32, ParityBounds)>,
 ) -> Result<String> {
@@ -131,7 +133,7 @@ fn json(
         .with("horizon", args.horizon)
         .with("epsilon", args.epsilon)
         .with("delta", args.delta)
-        .with("gamma_f_squared_over_n", certified.map(ends))
+        .with("gamma_f_squared_over_n", ends(certified))
         .with("bounds", bounds.collect::<Vec<_>>())
         .with("parity", parity)
         .line()
@@ -149,7 +151,7 @@ fn parity_rows(bounds: &ParityBounds) -> [ParityRow<'_>; 3] {
 
 fn people(
     args: &BoundsArgs,
-    certified: Option<Interval>,
+    certified: Interval,
     table: &[Bound],
     parity: Option<&(u32, u32, ParityBounds)>,
 ) -> String {
@@ -159,12 +161,10 @@ fn people(
         args.epsilon,
         delta_in_words(args.delta)
     );
-    text.push_str(&match certified {
-        Some(c) => format!("γ_F²/n is certified between {:.9} and {:.9}\n", c.lower, c.upper),
-        None => format!(
-            "γ_F is certified here up to {MAX_CERTIFIED_HORIZON} steps; the nuclear norm bounds it beyond\n"
-        ),
-    });
+    text.push_str(&format!(
+        "γ_F²/n is certified between {:.9} and {:.9}\n",
+        certified.lower, certified.upper
+    ));
     let width = table.iter().map(|bound| bound.formula.chars().count()).max().unwrap_or_default();
     let mut last = None;
     for bound in table {

@@ -25,8 +25,13 @@ const FORMAT: &str = "evertally certificate 1";
 /// The longest horizon of a named workload for which L and R are written out. Weights are shorter.
 const MAX_WRITTEN_HORIZON: usize = 1024;
 
-/// How far L R may be from A, and ‖L‖ ‖R‖ above the upper bound, to allow for rounding.
+/// How far an entry of L R may be from that of A, relative to the largest of its row and to the
+/// largest of its column. Also how far ‖L‖ ‖R‖ may be above the upper bound, to allow for rounding.
 const TOLERANCE: f64 = 1e-8;
+
+/// How far an entry of L R may be from that of A besides, relative to the norms of its row of L and
+/// its column of R: what the rounding of the factors costs. A row or column of zeros has no such room.
+const ROUNDING: f64 = 1e-11;
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -162,11 +167,11 @@ fn parts(subject: Subject) -> Parts {
     }
 }
 
+/// Whether L R is A, row by row and column by column. A tolerance relative to the largest entry would
+/// accept a row or column of other numbers if A is small there.
 fn multiplies_to(decoder: &Parts, encoder: &Parts, a: &Parts) -> bool {
-    let largest = |matrix: &Matrix| {
-        (0..matrix.rows()).flat_map(|i| matrix.row(i)).fold(0.0_f64, |largest, x| largest.max(x.abs()))
-    };
-    let is_real = [decoder, encoder].iter().all(|part| largest(&part.1) == 0.0);
+    let is_zero = |matrix: &Matrix| (0..matrix.rows()).all(|i| matrix.row(i).iter().all(|x| *x == 0.0));
+    let is_real = [decoder, encoder].iter().all(|part| is_zero(&part.1));
     let product = |x: &Matrix, y: &Matrix| x.times(y);
     let real = product(&decoder.0, &encoder.0);
     let (real, imaginary) = if is_real {
@@ -183,22 +188,42 @@ fn multiplies_to(decoder: &Parts, encoder: &Parts, a: &Parts) -> bool {
         };
         (combine(&real, &both, -1.0), combine(&left, &right, 1.0))
     };
-    let allowed = TOLERANCE * largest(&a.0).max(largest(&a.1));
-    let near = |x: &Matrix, y: &Matrix| {
-        (0..x.rows()).all(|i| x.row(i).iter().zip(y.row(i)).all(|(x, y)| (x - y).abs() <= allowed))
+    let (of_rows, of_columns) = (largest_of_rows(a), largest_of_rows(&transposed(a)));
+    let decoder_norms = row_norms(decoder);
+    let encoder_norms = row_norms(&transposed(encoder));
+    (0..a.0.rows()).all(|i| {
+        (0..a.0.columns()).all(|j| {
+            let rounding = ROUNDING * decoder_norms[i] * encoder_norms[j];
+            let allowed = TOLERANCE * of_rows[i].min(of_columns[j]) + rounding;
+            let off = (real[(i, j)] - a.0[(i, j)]).hypot(imaginary[(i, j)] - a.1[(i, j)]);
+            off <= allowed
+        })
+    })
+}
+
+fn transposed(matrix: &Parts) -> Parts {
+    (matrix.0.transpose(), matrix.1.transpose())
+}
+
+fn row_norms(matrix: &Parts) -> Vec<f64> {
+    let squared = |i: usize| matrix.0.row_norm_squared(i) + matrix.1.row_norm_squared(i);
+    (0..matrix.0.rows()).map(|i| squared(i).sqrt()).collect()
+}
+
+fn largest_of_rows(matrix: &Parts) -> Vec<f64> {
+    let largest = |i: usize| {
+        let entries = matrix.0.row(i).iter().chain(matrix.1.row(i));
+        entries.fold(0.0_f64, |largest, x| largest.max(x.abs()))
     };
-    near(&real, &a.0) && near(&imaginary, &a.1)
+    (0..matrix.0.rows()).map(largest).collect()
 }
 
 fn attains(decoder: &Parts, encoder: &Parts, certificate: &Certificate) -> bool {
-    let row = |i: usize| decoder.0.row_norm_squared(i) + decoder.1.row_norm_squared(i);
-    let rows = (0..decoder.0.rows()).map(row);
-    let decoder_squared: f64 = match certificate.weights {
-        Weights::GammaF { .. } => rows.sum(),
-        Weights::Gamma2 { .. } => rows.fold(0.0, f64::max),
+    let rows = row_norms(decoder);
+    let decoder_norm = match certificate.weights {
+        Weights::GammaF { .. } => rows.iter().map(|norm| norm * norm).sum::<f64>().sqrt(),
+        Weights::Gamma2 { .. } => rows.into_iter().fold(0.0, f64::max),
     };
-    let transposed = (encoder.0.transpose(), encoder.1.transpose());
-    let column = |j: usize| transposed.0.row_norm_squared(j) + transposed.1.row_norm_squared(j);
-    let encoder_squared = (0..transposed.0.rows()).map(column).fold(0.0, f64::max);
-    (decoder_squared * encoder_squared).sqrt() <= certificate.upper * (1.0 + TOLERANCE)
+    let encoder_norm = row_norms(&transposed(encoder)).into_iter().fold(0.0, f64::max);
+    decoder_norm * encoder_norm <= certificate.upper * (1.0 + TOLERANCE)
 }

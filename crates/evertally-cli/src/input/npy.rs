@@ -19,6 +19,9 @@ pub(crate) struct Array {
 
 const MAGIC: &[u8] = b"\x93NUMPY";
 
+/// Numpy reads no longer header, because Python's parser could run out of memory.
+const MAX_HEADER_BYTES: usize = 10_000;
+
 /// Parses a file. The name is for errors.
 pub(crate) fn parse(name: &str, bytes: &[u8]) -> Result<Array> {
     let refuse = |reason: &str| CliError::bad(format!("{name} is not a usable .npy file: {reason}"));
@@ -32,6 +35,13 @@ pub(crate) fn parse(name: &str, bytes: &[u8]) -> Result<Array> {
     }
     .ok_or_else(cut)?;
     let (header, data) = rest.split_at_checked(length as usize).ok_or_else(cut)?;
+    // The limits are numpy's.
+    if version[1] != 0 {
+        return Err(refuse("its version is not 1.0, 2.0 or 3.0"));
+    }
+    if header.len() > MAX_HEADER_BYTES {
+        return Err(refuse("its header is too long"));
+    }
     let header = std::str::from_utf8(header).map_err(|_| refuse("its header is not text"))?;
     let header = Header::parse(header).map_err(|reason| refuse(&reason))?;
     let (rows, columns) = match header.shape.as_slice() {
@@ -124,38 +134,109 @@ struct Header {
 }
 
 impl Header {
+    /// Parses the Python dictionary of a header, and nothing around it but blanks: numpy refuses a
+    /// file with anything else, such as zero bytes as padding.
     fn parse(text: &str) -> std::result::Result<Self, String> {
-        let descr = value_of(text, "descr")?;
-        let Some(descr) = quoted(descr) else {
-            return Err("it holds records: expected an array of plain numbers".to_owned());
+        let mut rest = Literal(text);
+        let (mut descr, mut fortran_order, mut shape) = (None, None, None);
+        // Python 2 wrote 3L.
+        let shape_of = |text: &str| {
+            text.strip_suffix('L').unwrap_or(text).parse::<usize>().map_err(|_| NOT_A_SHAPE.to_owned())
         };
-        let (big_endian, kind) = number_type(descr)?;
-        let order = value_of(text, "fortran_order")?;
-        let fortran_order = match order {
-            _ if order.starts_with("True") => true,
-            _ if order.starts_with("False") => false,
-            _ => return Err("its fortran_order is neither True nor False".to_owned()),
-        };
-        let shape = value_of(text, "shape")?.strip_prefix('(').and_then(|shape| shape.split_once(')'));
-        let shape = shape.ok_or("its shape is not a tuple")?.0;
-        let sizes = shape.split(',').map(str::trim).filter(|size| !size.is_empty());
-        let sizes = sizes.map(|size| size.trim_end_matches('L').parse::<usize>());
-        let shape =
-            sizes.collect::<std::result::Result<_, _>>().map_err(|_| "its shape is not a tuple of sizes")?;
-        Ok(Self { kind, big_endian, fortran_order, shape })
+        rest.expect('{')?;
+        while !rest.take('}') {
+            let key = rest.quoted().ok_or(NOT_A_DICTIONARY)?;
+            rest.expect(':')?;
+            let is_new = match key {
+                "descr" => {
+                    let value =
+                        rest.quoted().ok_or("it holds records: expected an array of plain numbers")?;
+                    descr.replace(value).is_none()
+                }
+                "fortran_order" => {
+                    let value = match rest.word() {
+                        "True" => true,
+                        "False" => false,
+                        _ => return Err("its fortran_order is neither True nor False".to_owned()),
+                    };
+                    fortran_order.replace(value).is_none()
+                }
+                "shape" => {
+                    let sizes = rest.tuple().ok_or("its shape is not a tuple")?;
+                    let sizes = sizes.iter().map(|size| shape_of(size));
+                    shape.replace(sizes.collect::<std::result::Result<Vec<usize>, _>>()?).is_none()
+                }
+                _ => return Err("its header has other keys than descr, fortran_order and shape".to_owned()),
+            };
+            if !is_new {
+                return Err("its header has a key twice".to_owned());
+            }
+            if !rest.take(',') {
+                rest.expect('}')?;
+                break;
+            }
+        }
+        if !rest.0.trim_matches(BLANKS).is_empty() {
+            return Err("its header goes on after its dictionary".to_owned());
+        }
+        let missing = |key: &str| format!("its header has no {key}");
+        let (big_endian, kind) = number_type(descr.ok_or_else(|| missing("descr"))?)?;
+        let fortran_order = fortran_order.ok_or_else(|| missing("fortran_order"))?;
+        Ok(Self { kind, big_endian, fortran_order, shape: shape.ok_or_else(|| missing("shape"))? })
     }
 }
 
-/// What follows a key of the header's dictionary.
-fn value_of<'a>(text: &'a str, key: &str) -> std::result::Result<&'a str, String> {
-    let found = ['\'', '"'].iter().find_map(|quote| text.split_once(&format!("{quote}{key}{quote}")));
-    let value = found.and_then(|(_, rest)| rest.trim_start().strip_prefix(':')).map(str::trim_start);
-    value.ok_or_else(|| format!("its header has no {key}"))
-}
+const BLANKS: [char; 4] = [' ', '\t', '\n', '\r'];
+const NOT_A_DICTIONARY: &str = "its header is not a dictionary";
+const NOT_A_SHAPE: &str = "its shape is not a tuple of sizes";
 
-fn quoted(text: &str) -> Option<&str> {
-    let quote = text.chars().next().filter(|first| ['\'', '"'].contains(first))?;
-    text[1..].split_once(quote).map(|(inside, _)| inside)
+/// The rest of a Python literal.
+struct Literal<'a>(&'a str);
+
+impl<'a> Literal<'a> {
+    /// Whether this character is next. If it is, it is passed.
+    fn take(&mut self, wanted: char) -> bool {
+        let rest = self.0.trim_start_matches(BLANKS).strip_prefix(wanted);
+        self.0 = rest.unwrap_or(self.0);
+        rest.is_some()
+    }
+
+    fn expect(&mut self, wanted: char) -> std::result::Result<(), String> {
+        if self.take(wanted) { Ok(()) } else { Err(NOT_A_DICTIONARY.to_owned()) }
+    }
+
+    /// A text in quotes. Texts with escapes name nothing that a header has.
+    fn quoted(&mut self) -> Option<&'a str> {
+        let quote = ['\'', '"'].into_iter().find(|quote| self.take(*quote))?;
+        let (inside, rest) = self.0.split_once(quote)?;
+        self.0 = rest;
+        (!inside.contains('\\')).then_some(inside)
+    }
+
+    /// Letters and digits.
+    fn word(&mut self) -> &'a str {
+        let rest = self.0.trim_start_matches(BLANKS);
+        let end = rest.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(rest.len());
+        self.0 = &rest[end..];
+        &rest[..end]
+    }
+
+    /// The parts of a tuple. One part needs a comma to be a tuple.
+    fn tuple(&mut self) -> Option<Vec<&'a str>> {
+        if !self.take('(') {
+            return None;
+        }
+        let (inside, rest) = self.0.split_once(')')?;
+        self.0 = rest;
+        let inside = inside.trim_matches(BLANKS);
+        if inside.is_empty() {
+            return Some(Vec::new());
+        }
+        let without_last = inside.strip_suffix(',');
+        let parts: Vec<&str> =
+            without_last.unwrap_or(inside).split(',').map(|part| part.trim_matches(BLANKS)).collect();
+        (parts.len() > 1 || without_last.is_some()).then_some(parts)
+    }
 }
 
 /// The byte order and the type that a description such as `<f8` names.
@@ -285,5 +366,39 @@ mod tests {
             String::from_utf8_lossy(b"{'descr': [('a', '<f8')], 'fortran_order': False, 'shape': (1,)}")
                 .into_owned();
         assert!(Header::parse(&records).is_err_and(|reason| reason.contains("records")));
+    }
+
+    /// Such files were read, although numpy refuses them.
+    #[test]
+    fn headers_that_numpy_refuses_are_refused() {
+        let with_header = |header: &str, version: [u8; 2]| {
+            let mut bytes = b"\x93NUMPY".to_vec();
+            bytes.extend(version);
+            bytes.extend((header.len() as u16).to_le_bytes());
+            bytes.extend(header.as_bytes());
+            bytes.extend(7.0_f64.to_le_bytes());
+            bytes
+        };
+        let good = "{'descr': '<f8', 'fortran_order': False, 'shape': (1,), }";
+        for end in ["", "\n", "     \n", "  \t "] {
+            let read = parse("a.npy", &with_header(&format!("{good}{end}"), [1, 0]));
+            assert_eq!(read.ok().unwrap().real, [7.0], "{end:?}");
+        }
+        let quotes = good.replace('\'', "\"").replace(", }", "}");
+        assert!(parse("a.npy", &with_header(&quotes, [1, 0])).is_ok());
+        for end in ["\0", "\0\0\0\0\n", " x", "{}", "}", "# padding"] {
+            refused(&with_header(&format!("{good}{end}"), [1, 0]), "after its dictionary");
+        }
+        refused(&with_header(good, [1, 1]), "version");
+        refused(&with_header(&format!("x{good}"), [1, 0]), "not a dictionary");
+        refused(&with_header(&good.replace("'shape'", "'other': 1, 'shape'"), [1, 0]), "other keys");
+        refused(&with_header(&good.replace("'shape'", "'descr': '<f4', 'shape'"), [1, 0]), "twice");
+        refused(&with_header(&good.replace("(1,)", "(1)"), [1, 0]), "not a tuple");
+        refused(&with_header(&good.replace("(1,)", "(1,,)"), [1, 0]), "sizes");
+        refused(&with_header(&good.replace("(1,)", "(,)"), [1, 0]), "sizes");
+        refused(&with_header(&good.replace("False", "Falsehood"), [1, 0]), "neither");
+        refused(&with_header(&good.replace(", 'fortran", " 'fortran"), [1, 0]), "not a dictionary");
+        refused(&with_header("{'descr': '<f8', 'shape': (1,)}", [1, 0]), "no fortran_order");
+        refused(&with_header(&format!("{good}{}", " ".repeat(10_000)), [1, 0]), "too long");
     }
 }

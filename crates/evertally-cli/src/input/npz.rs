@@ -3,6 +3,10 @@
 //! Entries are stored or deflated, as `numpy.savez` and `numpy.savez_compressed` write them. The
 //! directory at the end of the archive gives places and sizes, and every entry must have its stated
 //! checksum.
+//!
+//! What numpy refuses is refused here too, so that a file means the same to both: an entry whose own
+//! name is not that of the directory, an encrypted one, and a name that ends at a zero byte or whose
+//! letters depend on a code page.
 
 use crate::error::{CliError, Result};
 use flate2::read::DeflateDecoder;
@@ -39,6 +43,17 @@ impl Archive {
     }
 }
 
+/// Flags of an entry.
+const ENCRYPTED: usize = 1;
+const UTF_8: usize = 1 << 11;
+
+/// The name in front of the contents of an entry.
+fn local_name(bytes: &[u8], place: usize) -> Option<&[u8]> {
+    let (flags, length) = (number(bytes, place + 6, 2)?, number(bytes, place.checked_add(26)?, 2)?);
+    let name = bytes.get(place + 30..place + 30 + length)?;
+    (flags & ENCRYPTED == 0).then_some(name)
+}
+
 fn number(bytes: &[u8], at: usize, width: usize) -> Option<usize> {
     let bytes = bytes.get(at..at.checked_add(width)?)?;
     Some(bytes.iter().rev().fold(0, |number, byte| number << 8 | usize::from(*byte)))
@@ -65,6 +80,11 @@ fn entries(bytes: &[u8]) -> Option<Vec<(String, Vec<u8>)>> {
         let [checksum, packed, unpacked, place] =
             [16, 20, 24, 42].map(|offset| number(bytes, at + offset, 4));
         let name = bytes.get(at + 46..at + 46 + name_length?)?;
+        let flags = number(bytes, at + 8, 2)?;
+        let is_plain = name.is_ascii() || flags & UTF_8 != 0;
+        if flags & ENCRYPTED != 0 || !is_plain || name.contains(&0) || local_name(bytes, place?)? != name {
+            return None;
+        }
         let name = std::str::from_utf8(name).ok()?.to_owned();
         let contents = unpack(bytes, place?, method?, packed?, unpacked?)?;
         // Different readers could see different entries of the same name.

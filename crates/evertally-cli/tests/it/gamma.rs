@@ -22,7 +22,10 @@ fn encloses(bounds: &serde_json::Value, value: f64) {
 fn json_has_exactly_the_promised_shape() {
     let text = Place::new().run("research gamma --workload prefix-sum --horizon 16 --json").ok().stdout;
     let keys: Vec<_> = text.split('"').skip(1).step_by(2).collect();
-    assert_eq!(keys, ["lower", "upper", "gap", "mean_error_lower", "mean_error_upper", "iterations"]);
+    assert_eq!(
+        keys,
+        ["lower", "upper", "gap", "mean_error_lower", "mean_error_upper", "iterations", "gap_reached"]
+    );
     let bounds: serde_json::Value = serde_json::from_str(&text).unwrap();
     let number = |name: &str| bounds[name].as_f64().unwrap();
     assert!((number("mean_error_lower") / (number("lower").powi(2) / 16.0) - 1.0).abs() < 1e-14);
@@ -45,6 +48,28 @@ fn known_norms() {
     for part in ["γ_F of a real 1 × 3 matrix", "lower bound", "upper bound", "gap", "iterations", "time"] {
         assert!(text.contains(part), "{part:?} is missing from {text}");
     }
+}
+
+#[test]
+fn the_price_of_an_unknown_end() {
+    let text = Place::new().run("research gamma --unknown-end 256 --json").ok().stdout;
+    let keys: Vec<_> = text.split('"').skip(1).step_by(2).collect();
+    assert_eq!(keys, ["steps", "price_lower", "price_upper", "gap", "certified_horizons", "gap_reached"]);
+    let price: serde_json::Value = serde_json::from_str(&text).unwrap();
+    // By the dense oracle, it is 1.55691.
+    assert!((1.5559..1.5570).contains(&price["price_lower"].as_f64().unwrap()), "{price}");
+    assert!((1.5569..1.5585).contains(&price["price_upper"].as_f64().unwrap()), "{price}");
+    assert!(price["gap"].as_f64().unwrap() <= 1e-3, "{price}");
+    let words = Place::new().run("research gamma --unknown-end 2 --gap 1e-6").ok().stdout;
+    for part in ["lower bound", "1.135543", "certified horizons  2", "known to end there"] {
+        assert!(words.contains(part), "{part:?} is missing from {words}");
+    }
+    let place = Place::new();
+    place.run("research gamma --unknown-end 0").refused(&["steps", "1048576"]);
+    place.run("research gamma --unknown-end 1048577").refused(&["steps", "1048576"]);
+    place.run("research gamma --unknown-end 8 --gap 0").refused(&["gap"]);
+    place.run("research gamma --unknown-end 8 --workload prefix-sum").refused(&["--unknown-end"]);
+    place.run("research gamma --unknown-end 8 --objective worst").refused(&["--unknown-end"]);
 }
 
 /// The 2 × 2 unitary (1, i; i, 1)/√2 as numpy lays it out.
@@ -147,6 +172,110 @@ fn tampered_certificates_are_refused() {
     place.write("bad.npz", "");
     place.run("research gamma --certificate bad.npz").refused(&["not a usable .npz"]);
     place.run("research gamma --certificate missing.npz").refused(&["missing.npz cannot be read"]);
+}
+
+/// Such bounds were once printed without a word.
+#[test]
+fn a_gap_that_is_not_reached_is_said() {
+    let place = Place::new();
+    place.write("a.csv", "1,1e-9\n3e8,2\n1e-12,1e7\n");
+    let found = place.run("research gamma --matrix a.csv --gap 1e-16 --json");
+    assert_eq!(found.code, Some(0), "{}", found.stderr);
+    assert!(found.stderr.contains("gap of 1e-16 was not reached: "), "{}", found.stderr);
+    let bounds: serde_json::Value = serde_json::from_str(&found.stdout).unwrap();
+    assert_eq!(bounds["gap_reached"], false);
+    assert!(bounds["reason"].as_str().unwrap().contains("rounding"), "{bounds}");
+    assert!(bounds["lower"].as_f64().unwrap() <= bounds["upper"].as_f64().unwrap());
+    let found = place.run("research gamma --matrix a.csv --gap 1e-3 --json").ok();
+    assert!(found.stderr.is_empty() && found.stdout.contains("\"gap_reached\":true"), "{}", found.stdout);
+}
+
+/// The tolerance was once relative to the largest entry, so a factorization that answered 0 instead of
+/// a small query was accepted.
+#[test]
+fn factors_that_lose_a_small_row_or_column_are_refused() {
+    let place = Place::new();
+    for matrix in ["1,0\n0,1e-9\n", "3,1e-9,1\n1,2e-9,1\n", "1,2\n2e-9,1e-9\n1,1\n", "1,1\n1,1\n1e-10,0\n"] {
+        place.write("a.csv", matrix);
+        let columns = matrix.lines().next().unwrap().split(',').count();
+        let rows = matrix.lines().count();
+        let inner = rows.min(columns);
+        for objective in ["mean", "worst"] {
+            place
+                .run(&format!(
+                    "research gamma --matrix a.csv --gap 1e-6 --output c.npz --force --objective {objective}"
+                ))
+                .ok();
+            place.run("research gamma --certificate c.npz").ok();
+            let whole = place.read("c.npz");
+            let zeroed = |entry: &str, places: Vec<usize>| {
+                places.into_iter().fold(whole.clone(), |bytes, at| tampered(&bytes, entry, at, |_| 0.0))
+            };
+            for j in 0..columns {
+                place.write("bad.npz", zeroed("R.npy", (0..inner).map(|k| k * columns + j).collect()));
+                place.run("research gamma --certificate bad.npz").refused(&["its L and R are not"]);
+            }
+            for i in 0..rows {
+                place.write("bad.npz", zeroed("L.npy", (0..inner).map(|k| i * inner + k).collect()));
+                place.run("research gamma --certificate bad.npz").refused(&["its L and R are not"]);
+            }
+        }
+    }
+}
+
+/// What this program writes is accepted, also where rows and columns differ by many orders.
+#[test]
+fn honest_factors_of_uneven_matrices_are_accepted() {
+    let place = Place::new();
+    let mut state = 7_u64;
+    let mut random = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 11) as f64 / (1_u64 << 53) as f64 - 0.5
+    };
+    for case in 0..24 {
+        let (rows, columns) = (1 + case % 7, 1 + (case * 5) % 6);
+        let scales: Vec<f64> = (0..rows + columns).map(|_| 10_f64.powf(12.0 * random())).collect();
+        let mut text = String::new();
+        for i in 0..rows {
+            let entry = |j: usize, x: f64| format!("{:e}", scales[i] * scales[rows + j] * x);
+            let cells: Vec<String> = (0..columns).map(|j| entry(j, random())).collect();
+            text.push_str(&(cells.join(",") + "\n"));
+        }
+        place.write("a.csv", &text);
+        for objective in ["mean", "worst"] {
+            place
+                .run(&format!(
+                    "research gamma --matrix a.csv --gap 1e-6 --output c.npz --force --objective {objective}"
+                ))
+                .ok();
+            place.run("research gamma --certificate c.npz").ok();
+        }
+    }
+}
+
+/// numpy compares the two names of an entry, so a reader that does not would see other entries.
+#[test]
+fn archives_with_names_that_numpy_refuses_are_refused() {
+    let place = Place::new();
+    place.write("a.csv", "1,2\n0,1\n");
+    place.run("research gamma --matrix a.csv --output cert.npz").ok();
+    let whole = place.read("cert.npz");
+    let at = whole.windows(5).position(|window| window == b"L.npy").unwrap();
+    let listed = whole.windows(5).rposition(|window| window == b"L.npy").unwrap();
+    for change in [
+        vec![(at, b'M')],
+        vec![(listed, b'M')],
+        // A zero byte ends a name, a code page decides what a high byte is, and flags encrypt.
+        vec![(at + 1, 0), (listed + 1, 0)],
+        vec![(at, 0xc3), (at + 1, 0xa9), (listed, 0xc3), (listed + 1, 0xa9)],
+        vec![(listed - 46 + 8, 1)],
+        vec![(at - 30 + 6, 1)],
+    ] {
+        let mut bytes = whole.clone();
+        change.iter().for_each(|(at, byte)| bytes[*at] = *byte);
+        place.write("bad.npz", bytes);
+        place.run("research gamma --certificate bad.npz").refused(&["not a usable .npz"]);
+    }
 }
 
 #[test]

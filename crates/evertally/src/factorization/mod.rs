@@ -139,6 +139,13 @@ pub trait Factorization: Send + Sync {
         None
     }
 
+    /// The factorization as version 0.1 had it, if its Δ or its factors were different. States that
+    /// started under 0.1 keep it, because their noise must not be scaled in two ways.
+    #[doc(hidden)]
+    fn before_version_2(&self) -> Option<Arc<dyn Factorization>> {
+        None
+    }
+
     /// The shape of the noise at a step, or of its difference to an earlier one.
     fn tail(&self, _earlier: Option<u64>, _later: u64) -> Tail {
         Tail::Gaussian

@@ -2,13 +2,28 @@
 //!
 //! Items sit, in order, on the leaves of a tree of even height h whose binary names have h/2 ones; h is the
 //! smallest with C(h, h/2) > n. The prefix of c items is read at leaf number c + 1: one node, the left
-//! sibling, for each one-bit. An item lies in the h/2 left siblings named by its zeros. So
-//! Δ² = ‖L\[t;\]‖² = h/2, exactly and for every t. State O(log n), two draws per step on average.
+//! sibling, for each one-bit. So ‖L\[t;\]‖² = h/2 for every t. State O(log n), two draws per step on
+//! average.
+//!
+//! **Sensitivity.** An item lies in the left siblings named by its zeros, h/2 of them. R has a row for
+//! those that some prefix reads: for a zero at bit b, one of the leaves 1…n has the bits of the item
+//! above b and a one at b. The top bit is one from leaf number C(h−1, h/2) on. If that is beyond n,
+//! no item's zero there is read, so Δ² ≤ h/2 − 1. In both cases item 0, which is 0…01…1, reaches the
+//! bound. Its zeros are above all ones. The first leaf with a one at b, at zeros above it, has the
+//! other ones at the bottom, and for the second bit from the top its number is C(h−2, h/2), at most
+//! C(h−2, h/2−1) ≤ n. So
+//!
+//! > Δ² = h/2 if C(h−1, h/2) ≤ n, and h/2 − 1 otherwise (for n > 1).
+//!
+//! Version 0.1 stated h/2 for every n. States that started under it keep their noise
+//! ([`Factorization::before_version_2`]).
 
 use std::sync::Arc;
 
 use super::code_stack::{self, CodeStack, Codes};
-use super::{Cost, Dense, Factorization, IntegerDecoder, Kind, Mechanism, Request, dense_size, tree};
+use super::{
+    Cost, Dense, Factorization, IntegerDecoder, Kind, Mechanism, Request, dense_size, digest_of, tree,
+};
 use crate::Result;
 use crate::matrix::Matrix;
 use crate::noise::{Correlator, Progress, WhiteField};
@@ -25,6 +40,8 @@ pub(super) static KIND: Kind = Kind {
 struct SmoothBinary {
     horizon: u64,
     leaves: ConstantWeight,
+    /// Δ².
+    levels: u32,
 }
 
 impl SmoothBinary {
@@ -35,7 +52,9 @@ impl SmoothBinary {
         while binomial(2 * ones, ones) <= u128::from(request.horizon) {
             ones += 1;
         }
-        Ok(Self { horizon: request.horizon, leaves: ConstantWeight { ones } })
+        let top_is_read = binomial(2 * ones - 1, ones) <= u128::from(request.horizon);
+        let levels = if top_is_read { ones } else { ones - 1 };
+        Ok(Self { horizon: request.horizon, leaves: ConstantWeight { ones }, levels })
     }
 }
 
@@ -91,10 +110,20 @@ impl Factorization for SmoothBinary {
         self.horizon
     }
 
-    /// Every item is in h/2 nodes. Several participations: by the triangle inequality.
+    /// No item is in more nodes that are read. Several participations: by the triangle inequality.
     fn sensitivity(&self, participation: Participation) -> f64 {
         let times = participation.bounded(self.horizon) as f64;
-        round_up(times * f64::from(self.leaves.ones).sqrt(), MARGIN)
+        round_up(times * f64::from(self.levels).sqrt(), MARGIN)
+    }
+
+    /// Noise of the same name may not be scaled in two ways, so the smaller Δ has a name of its own.
+    fn digest(&self) -> Option<[u8; 32]> {
+        (self.levels < self.leaves.ones).then(|| digest_of([f64::from(self.levels)].into_iter()))
+    }
+
+    fn before_version_2(&self) -> Option<Arc<dyn Factorization>> {
+        let before = Self { horizon: self.horizon, leaves: self.leaves, levels: self.leaves.ones };
+        (self.levels < self.leaves.ones).then(|| Arc::new(before) as Arc<dyn Factorization>)
     }
 
     fn gram_is_nonnegative(&self) -> bool {

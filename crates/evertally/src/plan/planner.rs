@@ -296,6 +296,7 @@ impl<'a> Planner<'a> {
     pub(super) fn assemble(&self, factorization: Arc<dyn Factorization>) -> Result<Plan> {
         let spec = self.spec;
         let mechanism = factorization.mechanism();
+        let before = factorization.before_version_2().map(|before| self.assemble(before)).transpose()?;
         self.check_shape(&*factorization, factorization.recipe().is_some())?;
         let sensitivity = in_turn::sensitivity(&*factorization, spec.participation);
         let replacement = self.replacement(mechanism.noise(), factorization.gram_is_nonnegative());
@@ -366,6 +367,7 @@ impl<'a> Planner<'a> {
                 exact,
                 has_default_grid: exact.is_some() && spec.grid.is_none(),
                 accuracy,
+                before_version_2: before.map(|plan| plan.inner),
             }),
         })
     }

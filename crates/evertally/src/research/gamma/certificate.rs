@@ -1,5 +1,6 @@
 //! What is bounded, and the weights that prove the bounds.
 
+use super::newton;
 use super::verify::MIN_DECAY;
 use crate::matrix::Matrix;
 use crate::workload::Workload;
@@ -247,6 +248,29 @@ impl Certificate {
     #[must_use]
     pub fn gap(&self) -> f64 {
         self.upper / self.lower - 1.0
+    }
+
+    /// Why the bounds are further apart than this relative gap, or `None` if they are not. They are true
+    /// at any gap.
+    #[must_use]
+    pub fn shortfall(&self, relative_gap: f64) -> Option<&'static str> {
+        if self.upper == self.lower || self.gap() <= relative_gap {
+            return None;
+        }
+        let weights = self.columns_and_rows_with_weights();
+        Some(if self.subject.decay().is_some() {
+            "the check of so long a horizon has to allow for more rounding"
+        } else if weights > newton::MAX_WEIGHTS {
+            "the iteration no longer improved, and Newton's method, which solves matrices whose best \
+             weights are partly zero, would take too long for one of this size"
+        } else {
+            "singular values or weights differ by too many orders of magnitude, so rounding hides more digits"
+        })
+    }
+
+    fn columns_and_rows_with_weights(&self) -> usize {
+        let count = |weights: &[f64]| weights.iter().filter(|weight| **weight > 0.0).count();
+        count(self.weights.columns()) + self.weights.rows().map_or(0, count)
     }
 
     /// The factorization A = L R that the weights give, written out. Its ‖L‖_F ‖R‖₁→₂ (or the

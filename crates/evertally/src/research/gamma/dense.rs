@@ -56,17 +56,24 @@ fn solve<T: Entry, P: Central>(
     if found.gap() <= relative_gap || problem.count() > newton::MAX_WEIGHTS {
         return Ok(found);
     }
-    // Weights at or near zero make the fixed point slow.
-    let Ok(weights) = problem.central(0.2 * relative_gap) else {
-        return Ok(found);
-    };
-    let weights = problem.weights(&weights.iter().map(|w| w.ln()).collect::<Vec<f64>>());
-    match state(&found.subject, &weights) {
-        Ok(proof) if proof.upper / proof.lower < found.upper / found.lower => {
-            Ok(Certificate { weights, lower: proof.lower, upper: proof.upper, ..found })
+    // Weights at or near zero make the fixed point slow. Rounding may spoil the smallest barriers, and
+    // then a larger one gets nearer.
+    let mut best = found;
+    for barrier in [0.1, 10.0, 1000.0] {
+        let Ok(weights) = problem.central((barrier * relative_gap).min(0.1)) else {
+            continue;
+        };
+        let weights = problem.weights(&weights.iter().map(|w| w.ln()).collect::<Vec<f64>>());
+        if let Ok(proof) = state(&best.subject, &weights)
+            && proof.upper / proof.lower < best.upper / best.lower
+        {
+            best = Certificate { weights, lower: proof.lower, upper: proof.upper, ..best };
         }
-        _ => Ok(found),
+        if best.gap() <= (relative_gap).max(2.0 * barrier * relative_gap) {
+            break;
+        }
     }
+    Ok(best)
 }
 
 /// A problem that Newton's method can finish.
@@ -313,8 +320,56 @@ fn factor<T: Entry>(a: &Mat<T>, weights: &Weights) -> Result<(Mat<T>, Mat<T>)> {
     let roots = |weights: &[f64]| weights.iter().map(|w| w.sqrt()).collect::<Vec<f64>>();
     let (rows, columns) = (weights.rows().map(roots), roots(weights.columns()));
     let svd = Thin::of(&scale(a, rows.as_deref(), &columns))?;
-    Ok(match rows {
+    let (left, right) = match rows {
         None => mean_factors(a, &svd),
         Some(rows) => worst_factors(a, &svd, &rows),
-    })
+    };
+    if is_product(a, &left, &right) {
+        return Ok((left, right));
+    }
+    // Entries at the ends of the range of floats may not allow it.
+    Ok((decoder(a, &right).unwrap_or(left), right))
+}
+
+/// The relative rounding at which factors count as exact.
+const EXACT: f64 = 1e-12;
+
+/// Whether L R is A up to rounding, relative to the row of L and the column of R of each entry.
+fn is_product<T: Entry>(a: &Mat<T>, left: &Mat<T>, right: &Mat<T>) -> bool {
+    let product = left * right;
+    let (rows, columns) = (column_norms(&left.adjoint().to_owned()), column_norms(right));
+    let is_near = |i: usize, j: usize| {
+        let ((a, b), (c, d)) = (product[(i, j)].parts(), a[(i, j)].parts());
+        (a - c).hypot(b - d) <= EXACT * rows[i] * columns[j]
+    };
+    (0..a.ncols()).all(|j| (0..a.nrows()).all(|i| is_near(i, j)))
+}
+
+/// The shortest L with L R = A, by the pseudo-inverse of R with columns of equal length.
+///
+/// L from the singular vectors loses rows of A that are small or have small weights, because the
+/// vectors are orthogonal only up to rounding.
+fn decoder<T: Entry>(a: &Mat<T>, right: &Mat<T>) -> Result<Mat<T>> {
+    let inverse = |norm: &f64| if *norm > 0.0 { 1.0 / norm } else { 0.0 };
+    let scales: Vec<f64> = column_norms(right).iter().map(inverse).collect();
+    let svd = Thin::of(&scale(right, None, &scales))?;
+    let largest = svd.values.iter().copied().fold(0.0, f64::max);
+    let inverses: Vec<f64> =
+        svd.values.iter().map(|s| if *s > 1e-13 * largest { 1.0 / s } else { 0.0 }).collect();
+    let along = scale(a, None, &scales) * &svd.right;
+    Ok(scale(&along, None, &inverses) * svd.left.adjoint())
+}
+
+/// Without squares of entries themselves, which may overflow.
+fn column_norms<T: Entry>(x: &Mat<T>) -> Vec<f64> {
+    let norm = |j: usize| {
+        let size = |x: &T| x.parts().0.abs().max(x.parts().1.abs());
+        let largest = x.col(j).iter().map(size).fold(0.0, f64::max);
+        let inverse = 1.0 / largest;
+        if !inverse.is_finite() {
+            return 0.0;
+        }
+        largest * x.col(j).iter().map(|x| x.times(inverse).square()).sum::<f64>().sqrt()
+    };
+    (0..x.ncols()).map(norm).collect()
 }

@@ -18,8 +18,10 @@
 //! | file | content |
 //! |---|---|
 //! | `structured` | prefix sums and decays: O(nJ) per iteration, n up to 2^20 and beyond |
+//! | `long` | prefix sums of any horizon to 2^60, from weights that are constant on blocks |
 //! | `dense` | any real or complex matrix: O(m³) per iteration |
 //! | `newton` | small dense matrices whose optimal weights are partly zero |
+//! | `unknown_end` | the price of not knowing the horizon, from both norms of prefix sums |
 //! | `fixed_point`, `anderson` | the iteration |
 //! | [`verify`](verify()) | the checker, which alone determines the stated bounds |
 //!
@@ -40,12 +42,16 @@ mod certificate;
 mod dense;
 mod fixed_point;
 mod linear;
+mod long;
 mod newton;
 mod nodes;
 mod structured;
+mod unknown_end;
 mod verify;
 
 pub use certificate::{Certificate, ComplexMatrix, Factors, Subject, Weights};
+pub use long::least_mean_error;
+pub use unknown_end::{UnknownEnd, price_of_unknown_end};
 pub use verify::{Proof, verify};
 
 use crate::Result;

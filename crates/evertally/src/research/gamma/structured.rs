@@ -27,9 +27,9 @@ const COARSENING: usize = 4;
 /// The gap at which a coarse solution is a good enough start.
 const COARSE_GAP: f64 = 1e-4;
 
-struct Mean {
-    decay: f64,
-    ones: Vec<f64>,
+pub(super) struct Mean {
+    pub(super) decay: f64,
+    pub(super) ones: Vec<f64>,
 }
 
 struct Worst {
@@ -38,7 +38,7 @@ struct Worst {
 }
 
 /// d/v and Σd for B = diag(√u) A diag(√v).
-fn diagonal(scaled: Scaled<'_>, tolerance: f64) -> (Vec<f64>, f64) {
+pub(super) fn diagonal(scaled: Scaled<'_>, tolerance: f64) -> (Vec<f64>, f64) {
     let energies = column_energies(scaled, Rounding::Nearest);
     let trace: f64 = energies.iter().zip(scaled.columns).map(|(energy, v)| energy * v).sum();
     let nodes = Nodes::new(1.0 / trace, largest_eigenvalue(scaled), tolerance, LANES);
@@ -48,7 +48,7 @@ fn diagonal(scaled: Scaled<'_>, tolerance: f64) -> (Vec<f64>, f64) {
 }
 
 /// exp of the logs, scaled so that the largest is one.
-fn normalised(logs: &[f64]) -> Vec<f64> {
+pub(super) fn normalised(logs: &[f64]) -> Vec<f64> {
     let heaviest = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     logs.iter().map(|log| (log - heaviest).exp()).collect()
 }
@@ -141,7 +141,7 @@ fn start<P: Problem>(n: usize, problem: &impl Fn(usize) -> P, gap: f64) -> Resul
 }
 
 /// Carries the logarithms of weights from a shorter horizon to n, as a function of t/n.
-fn stretch(logs: &[f64], n: usize) -> Vec<f64> {
+pub(super) fn stretch(logs: &[f64], n: usize) -> Vec<f64> {
     let coarse = logs.len();
     let thinner = (coarse as f64 / n as f64).ln();
     (0..n)

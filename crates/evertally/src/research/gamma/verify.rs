@@ -19,6 +19,7 @@
 //! **Cost.** O(nJ) with J ≈ 60 + log₂(b/a) for prefix sums and decays. One singular value
 //! decomposition and four products for a dense matrix.
 
+pub(super) mod blocks;
 mod dense;
 mod structured;
 pub(super) mod sweep;
@@ -26,7 +27,7 @@ pub(super) mod sweep;
 use super::certificate::{Certificate, Subject, Weights};
 use crate::{Error, Result};
 pub(super) use dense::{mean_factors, worst_factors};
-pub(super) use structured::MIN_DECAY;
+pub(super) use structured::{MIN_DECAY, prove_scaled_gamma_2};
 
 /// The unit roundoff of a double, 2⁻⁵³.
 const UNIT: f64 = 0.5 * f64::EPSILON;
@@ -81,7 +82,7 @@ pub fn verify(certificate: &Certificate) -> Result<Proof> {
 }
 
 /// The bounds that weights prove.
-fn prove(subject: &Subject, weights: &Weights) -> Result<Proof> {
+pub(super) fn prove(subject: &Subject, weights: &Weights) -> Result<Proof> {
     subject.validate()?;
     weights.check_shape(subject.rows(), subject.columns())?;
     let proof = match (subject.decay(), weights) {

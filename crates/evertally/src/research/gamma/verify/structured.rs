@@ -36,6 +36,9 @@ const QUADRATURE: f64 = 1.7155e-12;
 /// The number of powers of two by which the nodes extend beyond the spectrum.
 const REACH: i32 = 28;
 
+/// The tails are at most 2⁻¹² of a ratio, and their lower ends lose at most 2⁻²⁸ of that.
+pub(super) const REACH_LOSS: f64 = 1.0 / (1_u64 << (REACH + 12)) as f64;
+
 /// Weights and decays outside of these magnitudes are refused, which keeps every intermediate value
 /// a normal number.
 const MIN_WEIGHT: f64 = 6.3e-61;
@@ -50,12 +53,40 @@ pub(super) fn prove_gamma_f(decay: f64, weights: &[f64]) -> Result<Proof> {
     let diagonal = Diagonal::enclose(Scaled { rows: &ones, columns: weights, decay })?;
     Ok(Proof {
         lower: down(diagonal.sum_lower / sum_above(weights).sqrt()),
-        upper: up((diagonal.sum_upper * diagonal.largest_ratio).sqrt()),
+        upper: up((diagonal.sum_upper * largest(&diagonal.ratios)).sqrt()),
     })
 }
 
 /// Bounds on γ_2: S/√(Σu Σv) ≤ γ_2 ≤ √(max(d_u/u)·max(d_v/v)).
 pub(super) fn prove_gamma_2(decay: f64, rows: &[f64], columns: &[f64]) -> Result<Proof> {
+    let (sum, of_rows, of_columns) = enclose_both(decay, rows, columns)?;
+    Ok(Proof {
+        lower: down(sum / (sum_above(rows).sqrt() * sum_above(columns).sqrt())),
+        upper: up((largest(&of_columns) * largest(&of_rows)).sqrt()),
+    })
+}
+
+/// Bounds on γ_2(diag(1/√o) A), where only bounds on each o_t are known: `rows` are u/o.
+///
+/// With r = u/o, diag(√u) diag(1/√o) A diag(√v) = diag(√r) A diag(√v) for every o. So S and d_r do
+/// not depend on o, Σu = Σ r o is largest at the upper bounds, and d_u/u = d_r/(r o) at the lower
+/// ones.
+pub(in crate::research::gamma) fn prove_scaled_gamma_2(
+    scales: &[(f64, f64)],
+    rows: &[f64],
+    columns: &[f64],
+) -> Result<Proof> {
+    let (sum, of_rows, of_columns) = enclose_both(1.0, rows, columns)?;
+    let mass: Vec<f64> = rows.iter().zip(scales).map(|(r, (_, above))| r * above).collect();
+    let scaled: Vec<f64> = of_rows.iter().zip(scales).map(|(ratio, (below, _))| ratio / below).collect();
+    Ok(Proof {
+        lower: down(sum / (sum_above(&mass).sqrt() * sum_above(columns).sqrt())),
+        upper: up((largest(&of_columns) * largest(&scaled)).sqrt()),
+    })
+}
+
+/// A lower bound on the nuclear norm, and upper bounds on every d_u/u and d_v/v.
+fn enclose_both(decay: f64, rows: &[f64], columns: &[f64]) -> Result<(f64, Vec<f64>, Vec<f64>)> {
     let of_columns = Diagonal::enclose(Scaled { rows, columns, decay })?;
     // A in reverse order is its own transpose, so the rows are the columns of the problem in
     // reverse order.
@@ -64,18 +95,19 @@ pub(super) fn prove_gamma_2(decay: f64, rows: &[f64], columns: &[f64]) -> Result
     let of_rows = Diagonal::enclose(Scaled { rows: &columns_back, columns: &rows_back, decay })?;
     // Both sums are the nuclear norm.
     let sum = of_columns.sum_lower.max(of_rows.sum_lower);
-    Ok(Proof {
-        lower: down(sum / (sum_above(rows).sqrt() * sum_above(columns).sqrt())),
-        upper: up((of_columns.largest_ratio * of_rows.largest_ratio).sqrt()),
-    })
+    Ok((sum, reversed(&of_rows.ratios), of_columns.ratios))
+}
+
+fn largest(ratios: &[f64]) -> f64 {
+    ratios.iter().copied().fold(0.0, f64::max)
 }
 
 /// What is needed of d = diag((BᵀB)^{1/2}).
 struct Diagonal {
     sum_lower: f64,
     sum_upper: f64,
-    /// An upper bound on max d_i/v_i.
-    largest_ratio: f64,
+    /// Upper bounds on d_i/v_i.
+    ratios: Vec<f64>,
 }
 
 impl Diagonal {
@@ -92,35 +124,33 @@ impl Diagonal {
         let nodes = Nodes::around(1.0 / up(sum_above(&traces)), up(largest_eigenvalue(scaled)));
         // Each term passes through fewer roundings than this on its way into a ratio.
         let margin = (nodes.shifts.len() + 64) as f64 * UNIT;
-        let enclose = |carried: Rounding, energies: &[f64], factor: f64| -> Vec<f64> {
+        let with_tails = |carried: Rounding, energies: &[f64]| -> Vec<f64> {
             let mut ratios = resolvents(scaled, carried, &nodes.shifts, &nodes.weights);
             for ((ratio, energy), v) in ratios.iter_mut().zip(energies).zip(scaled.columns) {
-                let tails = nodes.below * energy + nodes.above / v;
-                *ratio = (*ratio + tails) * factor;
+                *ratio += nodes.tails(*energy, *v);
             }
             ratios
         };
         // A larger h gives a smaller d.
-        let tails = 1.0 / f64::from(1 << REACH);
-        let upper = enclose(Rounding::Down, &energies[1], (1.0 + margin) / (1.0 - QUADRATURE));
-        // The tails are at most 2⁻¹² of a ratio, and their lower ends lose at most 2⁻²⁸ of that.
-        let tail_loss = tails / 4096.0;
-        let lower = enclose(Rounding::Up, &energies[0], (1.0 - margin - tail_loss) / (1.0 + QUADRATURE));
+        let mut upper = with_tails(Rounding::Down, &energies[1]);
+        upper.iter_mut().for_each(|ratio| *ratio = nodes.enclosed_above(*ratio, margin));
+        let mut lower = with_tails(Rounding::Up, &energies[0]);
+        lower.iter_mut().for_each(|ratio| *ratio = nodes.enclosed_below(*ratio, margin + REACH_LOSS));
         let weighted = |ratios: &[f64]| -> Vec<f64> {
             ratios.iter().zip(scaled.columns).map(|(ratio, v)| ratio * v).collect()
         };
         Ok(Self {
             sum_lower: sum_below(&weighted(&lower)),
             sum_upper: sum_above(&weighted(&upper)),
-            largest_ratio: upper.iter().copied().fold(0.0, f64::max),
+            ratios: upper,
         })
     }
 }
 
 /// The nodes 2^k near a spectrum, and the sums over all other nodes.
-struct Nodes {
-    shifts: Vec<f64>,
-    weights: Vec<f64>,
+pub(super) struct Nodes {
+    pub(super) shifts: Vec<f64>,
+    pub(super) weights: Vec<f64>,
     /// Σ w_k below the nodes.
     below: f64,
     /// Σ w_k/2^k above the nodes.
@@ -128,8 +158,23 @@ struct Nodes {
 }
 
 impl Nodes {
+    /// What the nodes that are not near add to a ratio: `energy` is diag(T⁻¹).
+    pub(super) fn tails(&self, energy: f64, weight: f64) -> f64 {
+        self.below * energy + self.above / weight
+    }
+
+    /// A sum over all nodes as an upper bound on a ratio, with a relative margin for rounding.
+    pub(super) fn enclosed_above(&self, sum: f64, margin: f64) -> f64 {
+        sum * ((1.0 + margin) / (1.0 - QUADRATURE))
+    }
+
+    /// A sum over all nodes as a lower bound on a ratio.
+    pub(super) fn enclosed_below(&self, sum: f64, margin: f64) -> f64 {
+        sum * ((1.0 - margin) / (1.0 + QUADRATURE))
+    }
+
     /// Creates the nodes for eigenvalues between `low` and `high`.
-    fn around(low: f64, high: f64) -> Self {
+    pub(super) fn around(low: f64, high: f64) -> Self {
         let exponent = |x: f64| ((x.to_bits() >> 52) & 0x7ff) as i32 - 1023;
         // 2^first ≤ 2⁻²⁸·low, and 2^last ≥ 2²⁸·high.
         let (first, last) = (exponent(low) - REACH, exponent(high) + 1 + REACH);
@@ -167,22 +212,22 @@ fn sum_in_chunks(values: &[f64]) -> (f64, f64) {
 }
 
 /// An upper bound on the sum of non-negative numbers that may each be off by a rounding or two.
-fn sum_above(values: &[f64]) -> f64 {
+pub(super) fn sum_above(values: &[f64]) -> f64 {
     let (sum, error) = sum_in_chunks(values);
     sum * (1.0 + error)
 }
 
-fn sum_below(values: &[f64]) -> f64 {
+pub(super) fn sum_below(values: &[f64]) -> f64 {
     let (sum, error) = sum_in_chunks(values);
     sum * (1.0 - error)
 }
 
 /// Covers the few roundings of a final formula.
-fn up(x: f64) -> f64 {
+pub(super) fn up(x: f64) -> f64 {
     x * (1.0 + 16.0 * UNIT)
 }
 
-fn down(x: f64) -> f64 {
+pub(super) fn down(x: f64) -> f64 {
     x * (1.0 - 16.0 * UNIT)
 }
 
