@@ -10,7 +10,7 @@
 //!
 //! | state | mechanisms |
 //! |---|---|
-//! | constant, run by the streaming engine | `graded-square-root`, `square-root`, `blt`, `normalized-square-root` of running totals |
+//! | constant, run by the streaming engine | `graded-square-root`, `endless-square-root`, `square-root`, `blt`, `normalized-square-root` of running totals |
 //! | constant | `input-perturbation`, `output-perturbation`, `banded-square-root`, `banded-inverse-square-root` |
 //! | as long as the window | `square-root` of a sliding window |
 //! | O(log n), trees | `binary`, `honaker-streaming`, `honaker-full`, `smooth-binary`, `laplace-tree` |
@@ -21,6 +21,8 @@ mod banded;
 mod binary;
 mod blt;
 mod code_stack;
+mod diagonals;
+mod endless_square_root;
 #[doc(hidden)]
 pub mod graded_square_root;
 mod group_algebra;

@@ -161,6 +161,7 @@ mod tests {
             slow: vec![SlowDecay { loss: 0.25, weight: 0.7 }],
             impulse: 0.1,
             grading: None,
+            chains: None,
         };
         for (t, row) in rows(recipe, 9).iter().enumerate() {
             for (j, z) in row.iter().enumerate() {
@@ -184,7 +185,15 @@ mod tests {
 
         fn bounds(&self) -> GradeBounds {
             let largest_grade = 1.0 + 0.1 * self.0 as f64;
-            GradeBounds { largest_grade, least: 1.0, largest_norm: 2.0, squares_variation: 4.0 }
+            GradeBounds {
+                largest_grade,
+                least_grade: 1.0,
+                largest_norm: 2.0,
+                least_norm: 1.0,
+                largest_ratio: 2.0,
+                norm_variation: 1.0,
+                is_falling: false,
+            }
         }
     }
 
@@ -196,6 +205,7 @@ mod tests {
             slow: Vec::new(),
             impulse: 0.1,
             grading: Some(Arc::new(Ramp(n as u64))),
+            chains: None,
         };
         let l = |lag: usize| 0.4 + 0.5 * 0.6_f64.powi(lag as i32) + if lag == 0 { 0.1 } else { 0.0 };
         for (t, row) in rows(recipe, n).iter().enumerate() {
@@ -219,6 +229,7 @@ mod tests {
                 slow: vec![SlowDecay { loss, weight: 1.0 }],
                 impulse: 0.0,
                 grading: None,
+                chains: None,
             };
             let mut reference = ReferenceCorrelator::new(Arc::new(recipe), Arc::new(Impulses(1)), 1 << 20);
             let mut out = [0.0];

@@ -43,9 +43,12 @@ impl Grading for Wavy {
     fn bounds(&self) -> GradeBounds {
         GradeBounds {
             largest_grade: 1.3,
-            least: 0.7,
+            least_grade: 0.7,
             largest_norm: 2.5,
-            squares_variation: 4.0 * self.0 as f64,
+            least_norm: 1.5,
+            largest_ratio: 2.5 / 0.7,
+            norm_variation: self.0 as f64,
+            is_falling: false,
         }
     }
 }
@@ -66,9 +69,14 @@ fn recipes(horizon: u64) -> Vec<Recipe> {
             decays: vec![decay(1.0, 0.0), decay(0.9, 1.5)],
             slow: slow.clone(),
             impulse: 0.1,
-            grading: None,
+            ..Recipe::default()
         },
-        Recipe { decays: vec![decay(1.0, 0.125), decay(0.0, 2.0)], slow, impulse: 0.0, grading: grading() },
+        Recipe {
+            decays: vec![decay(1.0, 0.125), decay(0.0, 2.0)],
+            slow,
+            grading: grading(),
+            ..Recipe::default()
+        },
     ]
 }
 
