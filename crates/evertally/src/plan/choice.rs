@@ -40,11 +40,12 @@ impl Planner<'_> {
         self.best(false)
     }
 
-    /// For running totals, the mechanism that needs no end, if a person takes part once. Otherwise the
-    /// square root, exact if it can be. The roundings of a window add up, so its cap is halved until
-    /// they are small.
+    /// The square root, exact if it can be. The roundings of a window add up, so its cap is halved
+    /// until they are small.
     fn without_end(&self, progress: &dyn Progress) -> Result<Plan> {
-        if self.spec.workload == Workload::PrefixSum && self.is_one_step() {
+        // Running totals have a mechanism that needs no end, if a person costs what one step costs.
+        let is_one_step = self.participations() == 1 || self.spec.participation.squares().is_some();
+        if self.spec.workload == Workload::PrefixSum && is_one_step {
             return self.plan_for(Mechanism::EndlessSquareRoot, progress);
         }
         let is_window = matches!(self.spec.workload, Workload::SlidingWindow { .. });
@@ -62,11 +63,6 @@ impl Planner<'_> {
         self.plan_for(Mechanism::SquareRoot, progress)
     }
 
-    /// Whether a person costs what one step costs. Changes of bounded squares cost a multiple of it.
-    fn is_one_step(&self) -> bool {
-        self.participations() == 1 || self.spec.participation.squares().is_some()
-    }
-
     /// The most accurate mechanism that fits the memory limit and is quick to prepare. With
     /// `only_exact`, the most accurate exact one.
     fn best(&self, only_exact: bool) -> Result<Plan> {
@@ -76,7 +72,9 @@ impl Planner<'_> {
         // The graded square root is within 0.2 % of the least mean error and within 1 % of the
         // least worst error. Only the optimum is closer. If it can be used, preparing the others
         // would only take time.
-        let is_single = self.spec.workload == Workload::PrefixSum && self.is_one_step();
+        // Changes of bounded squares cost a multiple of one step.
+        let is_one_step = self.participations() == 1 || self.spec.participation.squares().is_some();
+        let is_single = self.spec.workload == Workload::PrefixSum && is_one_step;
         if is_single
             && self.horizon > ALWAYS_COMPARED
             && let Ok(plan) = self.plan_for(Mechanism::GradedSquareRoot { decays: None }, &())

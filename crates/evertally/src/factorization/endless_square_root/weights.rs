@@ -36,12 +36,12 @@ const FIRST_GRADE: f64 = 4.0;
 ///
 /// In units of 2⁻⁵², a power exp(−ρk) within a block is off by at most 27: ρk is exact, one for the
 /// first power, one for the power within a chunk, and 1.5 for each of 16 chunks. Adding up 23 positive
-/// terms makes at most 12 more. A weight of f̂ is off by at most 2J = 32 (`mixture::pair`), so that the
-/// products W of B_m are off by 65; the rates by 4, their function by 6, and their sum over 136 pairs by
-/// 68. Terms with ρt above 42 are left out of e² and d² alike, and are below one unit of either,
-/// because both fall no faster than 1/t. So e² is off by at most 40 units and d² by 185. Half of both
+/// terms makes at most 12 more. A weight of f̂ is off by at most 4J = 64 (`mixture::pair`), so that the
+/// products W of B_m are off by 129; the rates by 4, their function by 6, and their sum over 136 pairs
+/// by 68. Terms with ρt above 42 are left out of e² and d² alike, and are below one unit of either,
+/// because both fall no faster than 1/t. So e² is off by at most 40 units and d² by 249. Half of both
 /// counts for the column.
-pub(super) const ROUNDING: f64 = 128.0 * f64::EPSILON;
+pub(super) const ROUNDING: f64 = 256.0 * f64::EPSILON;
 
 /// How e falls.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -160,8 +160,7 @@ mod tests {
             decays: vec![Decay { decay: 1.0, weight: 0.3 }, Decay { decay: 0.5, weight: 0.2 }],
             slow: vec![SlowDecay { loss: 0.25, weight: 0.7 }],
             impulse: 0.1,
-            grading: None,
-            chains: None,
+            ..Recipe::default()
         };
         for (t, row) in rows(recipe, 9).iter().enumerate() {
             for (j, z) in row.iter().enumerate() {
@@ -205,7 +204,7 @@ mod tests {
             slow: Vec::new(),
             impulse: 0.1,
             grading: Some(Arc::new(Ramp(n as u64))),
-            chains: None,
+            ..Recipe::default()
         };
         let l = |lag: usize| 0.4 + 0.5 * 0.6_f64.powi(lag as i32) + if lag == 0 { 0.1 } else { 0.0 };
         for (t, row) in rows(recipe, n).iter().enumerate() {
@@ -228,8 +227,7 @@ mod tests {
                 decays: vec![Decay { decay: 1.0, weight: 0.0 }],
                 slow: vec![SlowDecay { loss, weight: 1.0 }],
                 impulse: 0.0,
-                grading: None,
-                chains: None,
+                ..Recipe::default()
             };
             let mut reference = ReferenceCorrelator::new(Arc::new(recipe), Arc::new(Impulses(1)), 1 << 20);
             let mut out = [0.0];
