@@ -105,6 +105,11 @@ pub trait Factorization: Send + Sync {
         (0..self.horizon()).map(|step| self.row_norm_squared(step)).fold(0.0, f64::max)
     }
 
+    /// The mean of ‖L\[t;\]‖² over the first steps, if a longer horizon would not change these rows.
+    fn mean_of_first(&self, _steps: u64) -> Option<f64> {
+        None
+    }
+
     /// What it costs to run.
     fn cost(&self) -> Cost;
 

@@ -17,6 +17,10 @@ pub(super) fn json(spec: &PlanSpec, unbounded: &UnboundedPlan) -> Result<String>
             .with("standard_error", milestone.standard_error)
             .with("known_horizon", milestone.known_horizon)
             .with("ratio", milestone.ratio())
+            .with("optimum", milestone.optimum)
+            .with("ratio_to_optimum", milestone.ratio_to_optimum())
+            .with("rmse_so_far", milestone.rmse_so_far)
+            .with("ratio_so_far", milestone.ratio_so_far())
     });
     let (plan, (epsilon, delta)) = (&unbounded.plan, budget_of(spec));
     JsonObject::default()
@@ -37,24 +41,42 @@ pub(super) fn json(spec: &PlanSpec, unbounded: &UnboundedPlan) -> Result<String>
 #[expect(clippy::unnecessary_wraps, reason = "the same signature as `json`")]
 pub(super) fn table(spec: &PlanSpec, unbounded: &UnboundedPlan) -> Result<String> {
     let plan = &unbounded.plan;
-    let head = ["", "steps", "", "standard error", "known horizon", "mse / known horizon"];
-    let mut rows = vec![head.map(str::to_owned)];
+    // Without a certificate, the optimum would be the plan for a known horizon once more.
+    let is_certified = unbounded.milestones.iter().any(|milestone| milestone.optimum.is_some());
+    let columns = if is_certified { 8 } else { 6 };
+    let head = [
+        "",
+        "steps",
+        "",
+        "standard error",
+        "known horizon",
+        "mse / known horizon",
+        "mse / optimum",
+        "mean so far / optimum",
+    ];
+    let mut rows = vec![head[..columns].iter().map(|word| (*word).to_owned()).collect()];
     for milestone in &unbounded.milestones {
         let or_unknown =
             |number: Option<f64>| number.map_or("unknown".to_owned(), |number| format!("{number:.4}"));
-        rows.push([
+        let mut row: Vec<String> = vec![
             String::new(),
             power(milestone.step),
             grouped(milestone.step as f64, 0),
             format!("{:.4}", milestone.standard_error),
             or_unknown(milestone.known_horizon),
             or_unknown(milestone.ratio()),
-        ]);
+            estimated(milestone.ratio_to_optimum(), milestone.optimum.is_some()),
+            estimated(milestone.ratio_so_far(), milestone.optimum.is_some()),
+        ];
+        row.truncate(columns);
+        rows.push(row);
     }
+    let explained = if is_certified { CERTIFIED } else { "" };
     Ok(format!(
         "{} without a known end{}, at {}: noise multiplier σ = {:.6}\n{}\n\n\
          {}: sensitivity Δ = {:.6}, worst step {:.4}, memory {}, {:.0} operations per step\n\n{}\n\
-         known horizon: the typical error (rmse) of the plan for exactly that many steps, had it been asked for\n",
+         known horizon: the typical error (rmse) of the plan for exactly that many steps, had it been asked for\n\
+         {explained}",
         subject(spec.workload),
         shape_in_words(spec),
         privacy_in_words(spec),
@@ -67,6 +89,18 @@ pub(super) fn table(spec: &PlanSpec, unbounded: &UnboundedPlan) -> Result<String
         plan.cost().operations_per_step,
         with_head(&aligned(&rows, 0..2), |_| None),
     ))
+}
+
+/// What the ratios to the optimum are ratios to.
+const CERTIFIED: &str = "\
+    mse / optimum: beside the least possible mean squared error over exactly that many steps, which a certificate\n\
+    proves; ≈ where it is not computed, and the plan for that horizon stands for it\n\
+    mean so far: the mean squared error of all steps up to that one\n";
+
+/// A ratio, marked if it is not to a proven optimum.
+fn estimated(ratio: Option<f64>, is_proven: bool) -> String {
+    let mark = if is_proven { "" } else { "≈ " };
+    ratio.map_or("unknown".to_owned(), |ratio| format!("{mark}{ratio:.4}"))
 }
 
 fn subject(workload: Workload) -> String {

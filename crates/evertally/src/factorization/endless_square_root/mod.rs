@@ -133,6 +133,11 @@ impl Factorization for EndlessSquareRoot {
         self.profile.max()
     }
 
+    /// No row depends on the horizon.
+    fn mean_of_first(&self, steps: u64) -> Option<f64> {
+        Some(Profile::new(steps, &self.parts.pair, &*self.parts.weights).mean())
+    }
+
     fn cost(&self) -> Cost {
         let parts = &self.parts;
         Cost {
