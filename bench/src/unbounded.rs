@@ -1,4 +1,5 @@
-//! The price of an unknown end, for `cargo xtask bench unbounded`: one line of JSON per power of two.
+//! The price of an unknown end, for `cargo xtask bench unbounded`: a line of JSON with the least price
+//! of all, and one per power of two.
 //!
 //! A price is a squared error at step t beside the least possible one of a stream that is known to have
 //! t steps. Up to [`CERTIFIED`] steps the least one is proved by a certificate, and beyond it is that of
@@ -6,8 +7,8 @@
 
 use std::io::{self, Write};
 
-use evertally::research::gamma::{Subject, gamma_f};
-use evertally::{Arithmetic, Budget, Mechanism, Objective, Plan, Workload};
+use evertally::research::gamma::{Subject, gamma_2, gamma_f};
+use evertally::{Arithmetic, Budget, Matrix, Mechanism, Objective, Plan, Workload};
 use serde_json::json;
 
 const LAST_POWER: u32 = 40;
@@ -15,10 +16,14 @@ const LAST_POWER: u32 = 40;
 /// The longest horizon that is certified, as a power of two.
 const CERTIFIED: u32 = 16;
 
+/// The steps for which the least price of all is certified. Longer streams only pay more.
+const LEAST: usize = 256;
+
 /// The exponents γ and δ of the logarithmic factorization, as [`Logarithmic`] has them.
 const LOGARITHMIC: [(f64, f64); 3] = [(-0.51, 0.0), (-0.51, 0.51), (-0.51, 0.612)];
 
 fn main() -> io::Result<()> {
+    writeln!(io::stdout(), "{}", json!({ "least_price": least_price()?, "steps": LEAST }))?;
     let steps: Vec<f64> = (0..=LAST_POWER).map(|power| f64::from(power).exp2()).collect();
     let optima: Vec<f64> = (0..=LAST_POWER).map(optimum).collect::<io::Result<_>>()?;
     let plan = |mechanism, objective| {
@@ -68,6 +73,14 @@ fn main() -> io::Result<()> {
     Ok(())
 }
 
+/// A lower bound on the largest price of every mechanism over [`LEAST`] steps: γ_2² of the workload
+/// whose row t is divided by the root of the optimum for t steps.
+fn least_price() -> io::Result<f64> {
+    let roots: Vec<f64> = (1..=LEAST).map(|t| Ok(gamma(t)?.1.sqrt().next_up())).collect::<io::Result<_>>()?;
+    let weighted = Matrix::from_fn(LEAST, LEAST, |t, j| if j <= t { 1.0 / roots[t] } else { 0.0 });
+    Ok(gamma_2(Subject::Real(weighted), 1e-3, &()).map_err(io::Error::other)?.error_factor().0)
+}
+
 /// γ_F²/t at 2^power steps.
 fn optimum(power: u32) -> io::Result<f64> {
     if power <= CERTIFIED {
@@ -85,8 +98,13 @@ fn optimum_before(power: u32) -> io::Result<f64> {
 }
 
 fn certified(steps: usize) -> io::Result<f64> {
+    Ok(gamma(steps)?.0)
+}
+
+/// Both bounds.
+fn gamma(steps: usize) -> io::Result<(f64, f64)> {
     let subject = Subject::workload(Workload::PrefixSum, steps);
-    Ok(gamma_f(subject, 1e-6, &()).map_err(io::Error::other)?.error_factor().0)
+    Ok(gamma_f(subject, 1e-6, &()).map_err(io::Error::other)?.error_factor())
 }
 
 /// The exponent γ, with δ = 0, whose largest price is least if its columns end at 2^40 steps, and its

@@ -58,7 +58,7 @@ fn the_fit_of_the_optimum_is_within_its_certificates() {
     }
 }
 
-/// The goal is 1.65; no mechanism has less than 1.570 up to 2^18.
+/// The stated ratio is 1.6172, at 268 steps.
 #[test]
 fn every_step_is_within_the_stated_ratio_of_its_optimum() {
     let plan = endless(Objective::Mean);

@@ -7,7 +7,7 @@ use crate::manners::with_head;
 use crate::mechanism::{UnboundedPlan, state_bytes};
 use crate::output::JsonObject;
 use crate::plot::{Line, ProfileChart, grouped};
-use evertally::{PlanSpec, Workload};
+use evertally::{Mechanism, PlanSpec, Workload};
 
 /// The plan in a shape that other programs rely on.
 pub(super) fn json(spec: &PlanSpec, unbounded: &UnboundedPlan) -> Result<String> {
@@ -81,7 +81,7 @@ pub(super) fn table(spec: &PlanSpec, unbounded: &UnboundedPlan) -> Result<String
         shape_in_words(spec),
         privacy_in_words(spec),
         plan.noise_multiplier(),
-        cap_in_words(spec.workload, plan.horizon()),
+        cap_in_words(spec.workload, plan.mechanism(), plan.horizon()),
         plan.mechanism(),
         plan.sensitivity(),
         plan.accuracy().worst_rmse,
@@ -112,20 +112,30 @@ fn subject(workload: Workload) -> String {
 }
 
 /// The declared cap, and the reason for it.
-fn cap_in_words(workload: Workload, cap: u64) -> String {
+fn cap_in_words(workload: Workload, mechanism: Mechanism, cap: u64) -> String {
     match workload {
         Workload::SlidingWindow { .. } | Workload::Decay { .. } => format!(
             "it forgets, so that it runs for ever at a finite sensitivity of its own: {} steps, after which there\n\
              are no more numbers for noise",
             power(cap)
         ),
-        _ => format!(
-            "a cap of {} = {} steps is declared, because the noise of a total of everything grows with the number\n\
-             of steps and must be set before the first; at one step per millisecond it is reached after {:.1} years",
-            power(cap),
-            grouped(cap as f64, 0),
-            cap as f64 / (1000.0 * 86_400.0 * 365.25),
-        ),
+        _ => {
+            let reason = match mechanism {
+                Mechanism::EndlessSquareRoot => {
+                    "for which its numbers are made; the noise of a step does not depend on how\nmany follow"
+                }
+                _ => {
+                    "is declared, because the noise of a total of everything grows with the number\n\
+                     of steps and must be set before the first"
+                }
+            };
+            format!(
+                "a cap of {} = {} steps {reason}; at one step per millisecond it is reached after {:.1} years",
+                power(cap),
+                grouped(cap as f64, 0),
+                cap as f64 / (1000.0 * 86_400.0 * 365.25),
+            )
+        }
     }
 }
 
@@ -157,9 +167,11 @@ mod tests {
 
     #[test]
     fn caps_are_explained() {
-        let total = cap_in_words(Workload::PrefixSum, 1 << 40);
+        let total = cap_in_words(Workload::PrefixSum, Mechanism::SquareRoot, 1 << 40);
+        let endless = cap_in_words(Workload::PrefixSum, Mechanism::EndlessSquareRoot, 1 << 40);
+        assert!(endless.contains("does not depend") && !total.contains("does not depend"), "{endless}");
         assert!(total.contains("2^40 = 1,099,511,627,776 steps") && total.contains("34.8 years"), "{total}");
-        let decay = cap_in_words(Workload::Decay { factor: 0.5 }, 1 << 60);
+        let decay = cap_in_words(Workload::Decay { factor: 0.5 }, Mechanism::SquareRoot, 1 << 60);
         assert!(decay.contains("runs for ever") && decay.contains("2^60"), "{decay}");
         assert_eq!((power(1), power(32), power(33)), ("1".to_owned(), "2^5".to_owned(), "33".to_owned()));
     }

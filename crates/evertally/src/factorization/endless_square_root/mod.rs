@@ -11,9 +11,10 @@
 //! | mean, worst | 0.95 | 3.5 | the error of every step t, beside the optimum for t steps: at most 1.618 |
 //! | anytime | 2/3 | 1/2 | the mean error of steps 1 to t, beside the same: at most 1.319 |
 //!
-//! Both figures are over all t ≤ 2^40. No mechanism has less than 1.570 for every step. Earlier steps
-//! do not know how far the stream goes: with e = 1, a column gets longer forever, and Δ grows with the
-//! logarithm of the horizon. Grades that fall let every column end at a finite length.
+//! Both figures are over all t ≤ 2^40; `cargo xtask bench unbounded` prints them, and how little any
+//! mechanism must pay. Earlier steps do not know how far the stream goes: with e = 1, a column gets
+//! longer forever, and Δ grows with the logarithm of the horizon. Grades that fall let every column end
+//! at a finite length.
 //!
 //! **Privacy.** L R = A for any e, d > 0. Over infinitely many steps every column of R has norm one;
 //! within n steps it is shorter. Of all columns, the first is shortened least: within m steps column
