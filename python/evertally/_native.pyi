@@ -16,6 +16,7 @@ from typing_extensions import Self, Unpack
 
 _Floats: TypeAlias = npt.NDArray[np.float64]
 _Objective: TypeAlias = Literal["mean", "worst"]
+_PlanObjective: TypeAlias = Literal["mean", "worst", "anytime"]
 _Neighbours: TypeAlias = Literal["add-remove", "replace"]
 _Calibration: TypeAlias = Literal["exact", "zcdp", "paper"]
 _Workload: TypeAlias = Literal["prefix-sum"] | tuple[Literal["window"], int] | tuple[Literal["decay"], float]
@@ -46,7 +47,7 @@ class _PlanChoices(TypedDict, total=False):
     min_gap: int | None
     keys_per_person: int | None
     max_flips: int | None
-    objective: _Objective | None
+    objective: _PlanObjective | None
     contribution: tuple[float, float] | None
     norm: float | None
     dimension: int | None

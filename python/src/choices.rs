@@ -58,7 +58,7 @@ pub(crate) fn read(function: &str, given: &Bound<'_, PyDict>) -> PyResult<(PlanS
         workload: workload.unwrap_or(defaults.workload),
         neighbours: rest.choice("neighbours", "add-remove or replace")?.unwrap_or_default(),
         participation: persons.participation()?,
-        objective: rest.choice("objective", "mean or worst")?.unwrap_or_default(),
+        objective: rest.choice("objective", "mean, worst or anytime")?.unwrap_or_default(),
         contribution: rest.contribution(&shape)?,
         shape,
         stream: rest.take("stream", "a name")?.unwrap_or_default(),

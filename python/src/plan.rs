@@ -87,7 +87,8 @@ impl Plan {
 ///     by key. `Admission` enforces either.
 /// max_flips: instead, one person comes and goes at most so often, over all keys together, and adds one
 ///     and takes it away in turn: persons who are present. `Presence` enforces it.
-/// objective: the error to minimise, "mean" or "worst".
+/// objective: the error to minimise, "mean" or "worst"; "anytime" for the mean over the steps so far of
+///     an unbounded stream.
 /// contribution, norm: the range (lo, hi) of one contribution to a step, by default (0, 1); for
 ///     vectors, the bound on its norm, by default 1.
 /// dimension, keys, open_keys: vectors of a dimension, one number for each declared key, or for

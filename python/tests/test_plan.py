@@ -62,6 +62,10 @@ def test_streams_without_an_end() -> None:
     assert plan.is_unbounded and plan.horizon == 2**40 and not evertally.plan(5).is_unbounded
     with pytest.raises(evertally.BadParameter, match="steps"):
         plan.error_profile()
+    anytime = evertally.plan(None, objective="anytime")
+    assert (plan.mechanism, anytime.mechanism, anytime.objective) == (*["endless-square-root"] * 2, "anytime")
+    with pytest.raises(evertally.BadParameter, match="unless the end is unknown"):
+        evertally.plan(5, objective="anytime")
 
 
 def test_what_a_plan_says_of_itself() -> None:

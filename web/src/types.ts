@@ -194,7 +194,7 @@ export interface Draft {
   name?: string | null;
   /** Which change is hidden: adding or removing one event or person, or replacing one. */
   neighbours?: string | null;
-  /** The error to minimise. */
+  /** The error to minimise. `anytime` is the mean over the steps so far, without a known end. */
   objective?: string | null;
   /** Whose events it counts: the population whose budget pays. */
   population?: string | null;

@@ -87,6 +87,7 @@ Benchmarks, each of which writes bench/NAME.json and bench/NAME.md:
                    The error on public graphs, and ten million edges beside DuckDB
   bench noise      Square-root noise, compared with scipy
   bench stream     Streamed noise, compared with scipy, jax_privacy and tree aggregation
+  bench unbounded  The price of an unknown end, beside restarts and other factorizations
   bench exact [quick]
                    Exact integer noise and releases, compared with OpenDP
   bench learn [quick]
@@ -151,6 +152,7 @@ fn main() -> ExitCode {
         ["bench", "spark"] => bench::spark::run(false),
         ["bench", "spark", "quick"] => bench::spark::run(true),
         ["bench", "stream"] => bench::stream::run(),
+        ["bench", "unbounded"] => bench::unbounded::run(),
         ["bench", "service"] => bench::service::run(false),
         ["bench", "service", "quick"] => bench::service::run(true),
         ["crash"] => crash::kills(None),

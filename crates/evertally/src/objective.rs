@@ -16,6 +16,9 @@ pub enum Objective {
     Worst,
     /// The weighted error of a [`Report`](crate::Report), which the plan must have.
     Report,
+    /// The mean squared error over the steps so far, whenever the stream stops. Only for a stream
+    /// without a known end.
+    Anytime,
 }
 
 impl fmt::Display for Objective {
@@ -24,6 +27,7 @@ impl fmt::Display for Objective {
             Self::Mean => "mean",
             Self::Worst => "worst",
             Self::Report => "report",
+            Self::Anytime => "anytime",
         })
     }
 }
@@ -36,7 +40,8 @@ impl FromStr for Objective {
             "mean" => Ok(Self::Mean),
             "worst" => Ok(Self::Worst),
             "report" => Ok(Self::Report),
-            _ => Err(Error::bad("objective", "mean, worst or report", format!("{text:?}"))),
+            "anytime" => Ok(Self::Anytime),
+            _ => Err(Error::bad("objective", "mean, worst, report or anytime", format!("{text:?}"))),
         }
     }
 }

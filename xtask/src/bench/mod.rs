@@ -15,6 +15,7 @@ pub(crate) mod optimum;
 pub(crate) mod service;
 pub(crate) mod spark;
 pub(crate) mod stream;
+pub(crate) mod unbounded;
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;

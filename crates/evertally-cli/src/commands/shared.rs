@@ -125,7 +125,9 @@ pub(crate) struct WorkloadArgs {
     ///
     /// mean makes the squared error small on average, which is best for charts and tables. worst
     /// makes the largest error of any one step small, which is best if the same bound must hold at
-    /// every step, as for an alarm. The mean then gets a little worse.
+    /// every step, as for an alarm. The mean then gets a little worse. With --horizon unbounded, both
+    /// keep every step close to the least that is possible if the stream ended there; anytime keeps the
+    /// mean over all steps so far closer to it, whenever one stops.
     #[arg(long, value_name = "ERROR")]
     objective: Option<Objective>,
     /// The most memory to use, such as 512M or 4G

@@ -21,19 +21,16 @@ pub(crate) struct UnboundedPlan {
     pub(crate) known: Vec<(u64, f64)>,
 }
 
-/// Plans for an unbounded stream. The profile needs many more plans of known horizons, which takes a
-/// while.
+/// Plans for an unbounded stream, and for known horizons, which takes a while.
 pub(crate) fn plan_unbounded(spec: &PlanSpec, with_profile: bool) -> Result<UnboundedPlan> {
     let plan = super::plan(spec)?;
     let powers = (0..=LAST_POWER).filter(|power| 1 << power <= plan.horizon());
-    let shown: Vec<u32> = powers.filter(|power| with_profile || power.is_multiple_of(5)).collect();
-    let mut milestones = with_progress("looking ahead", |progress| milestones(&plan, &shown, progress))?;
+    let shown: Vec<u32> = powers.collect();
+    let milestones = with_progress("looking ahead", |progress| milestones(&plan, &shown, progress))?;
     let known =
         milestones.iter().filter_map(|milestone| Some((milestone.step - 1, milestone.known_horizon?)));
     let known = if with_profile { known.collect() } else { Vec::new() };
     let profile = if with_profile { profile(&plan, &shown)? } else { Vec::new() };
-    // The table has every fifth power of two.
-    milestones.retain(|milestone| milestone.step.trailing_zeros().is_multiple_of(5));
     Ok(UnboundedPlan { plan, milestones, profile, known })
 }
 

@@ -87,8 +87,8 @@ pub(crate) struct Draft {
     /// Which change is hidden: adding or removing one event or person, or replacing one.
     #[schema(pattern = "^(add-remove|replace)$", default = "add-remove")]
     neighbours: Option<String>,
-    /// The error to minimise.
-    #[schema(pattern = "^(mean|worst)$", default = "mean")]
+    /// The error to minimise. `anytime` is the mean over the steps so far, without a known end.
+    #[schema(pattern = "^(mean|worst|anytime)$", default = "mean")]
     objective: Option<String>,
     /// The public grid that releases are rounded to. 1 releases whole numbers. Defaults to the largest
     /// power of two, up to 1 and to the largest value, that adds at most 0.01 % to the squared error.

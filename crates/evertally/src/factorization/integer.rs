@@ -42,6 +42,18 @@ pub(super) fn toeplitz_amplification(encoder: &Mixture, factor: f64, horizon: u6
 /// of T(f̂)). f̂ does not increase from one, so that T(f̂)A⁻¹ has a norm of at most two; a column
 /// of diag(e)T(f̂) is d long.
 pub(super) fn graded_amplification(bounds: &GradeBounds, horizon: u64) -> f64 {
-    2.0 * bounds.largest_grade / bounds.least * (horizon as f64).sqrt()
+    2.0 * bounds.largest_grade / bounds.least_norm * (horizon as f64).sqrt()
         + bounds.largest_norm * bounds.inverse_variation()
+}
+
+/// The same if neither e nor d ever rises, up to a relative `wobble`, for any range of e.
+///
+/// For causal C, ‖diag(e)Cx‖² = Σ_k (e_k² − e_{k+1}²)·‖(Cx)_{≤k}‖² ≤ ‖C‖²·‖diag(e)x‖², because
+/// (Cx)_{≤k} depends on x_{≤k} alone. With C = T(f̂)A⁻¹ and x = ε/d, and as d ≥ e, the first part is at
+/// most 2√n. Column i+1 of diag(e)T(f̂) is at most d_{i+1} long, so the second part is at most Σ (d_i −
+/// d_{i+1})/d_i ≤ ln(d_0/d_{n−1}). Rounding adds to each of its terms.
+pub(super) fn falling_amplification(bounds: &GradeBounds, horizon: u64, wobble: f64) -> f64 {
+    let steps = horizon as f64;
+    let slide = libm::log(bounds.largest_norm / bounds.least_norm);
+    (2.0 * steps.sqrt() + slide + 8.0 * wobble * steps) * (1.0 + 1e-9)
 }

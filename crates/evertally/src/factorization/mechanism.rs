@@ -10,9 +10,9 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use super::{
-    Cost, Factorization, Request, banded, binary, blt, graded_square_root, group_algebra, honaker_full,
-    honaker_streaming, input_perturbation, laplace_tree, markov, normalized_square_root, optimal,
-    output_perturbation, smooth_binary, square_root,
+    Cost, Factorization, Request, banded, binary, blt, endless_square_root, graded_square_root,
+    group_algebra, honaker_full, honaker_streaming, input_perturbation, laplace_tree, markov,
+    normalized_square_root, optimal, output_perturbation, smooth_binary, square_root,
 };
 use crate::privacy::NoiseKind;
 use crate::workload::Workload;
@@ -141,6 +141,8 @@ mechanisms! {
             /// steps; fewer save memory per lane.
             chains
         } = markov::KIND,
+        /// The square root with rows graded by a power of time, for a stream without a known end.
+        EndlessSquareRoot = endless_square_root::KIND,
         /// The best pair of a few decays, fitted to the plan.
         Blt {
             /// The largest number of decays in R. By default the plan chooses it.

@@ -10,7 +10,7 @@
 //!
 //! | state | mechanisms |
 //! |---|---|
-//! | constant, run by the streaming engine | `markov`, `graded-square-root`, `square-root`, `blt`, `normalized-square-root` of running totals |
+//! | constant, run by the streaming engine | `markov`, `graded-square-root`, `endless-square-root`, `square-root`, `blt`, `normalized-square-root` of running totals |
 //! | constant | `input-perturbation`, `output-perturbation`, `banded-square-root`, `banded-inverse-square-root` |
 //! | as long as the window | `square-root` of a sliding window |
 //! | O(log n), trees | `binary`, `honaker-streaming`, `honaker-full`, `smooth-binary`, `laplace-tree` |
@@ -21,6 +21,8 @@ mod banded;
 mod binary;
 mod blt;
 mod code_stack;
+mod diagonals;
+mod endless_square_root;
 #[doc(hidden)]
 pub mod graded_square_root;
 mod group_algebra;
@@ -101,6 +103,11 @@ pub trait Factorization: Send + Sync {
     /// max_t ‖L\[t;\]‖². The default compares all rows.
     fn max_row_norm_squared(&self) -> f64 {
         (0..self.horizon()).map(|step| self.row_norm_squared(step)).fold(0.0, f64::max)
+    }
+
+    /// The mean of ‖L\[t;\]‖² over the first steps, if a longer horizon would not change these rows.
+    fn mean_of_first(&self, _steps: u64) -> Option<f64> {
+        None
     }
 
     /// What it costs to run.

@@ -177,7 +177,7 @@ impl Accuracy {
     #[must_use]
     pub fn aimed_at(&self, objective: Objective) -> f64 {
         match objective {
-            Objective::Mean => self.rmse,
+            Objective::Mean | Objective::Anytime => self.rmse,
             Objective::Worst => self.worst_rmse,
             Objective::Report => self.report.as_ref().map_or(self.rmse, |report| report.rmse),
         }

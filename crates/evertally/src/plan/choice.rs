@@ -53,6 +53,11 @@ impl Planner<'_> {
         {
             return Ok(plan);
         }
+        // Running totals have a mechanism that needs no end, if a person costs what one step costs.
+        let is_one_step = self.participations() == 1 || self.spec.participation.squares().is_some();
+        if self.spec.workload == Workload::PrefixSum && is_one_step {
+            return self.plan_for(Mechanism::EndlessSquareRoot, progress);
+        }
         let is_window = matches!(self.spec.workload, Workload::SlidingWindow { .. });
         if is_window && self.spec.prefers_exact() {
             let mut cap = EXACT_WINDOW_CAP.min(self.horizon);

@@ -75,6 +75,8 @@ impl Comparison {
     #[must_use]
     pub fn ratio(&self, plan: &Plan, objective: Objective) -> Option<f64> {
         let optimum = match objective {
+            // A stream without an end has no mean over all steps.
+            Objective::Anytime => None,
             Objective::Mean => self.optimal,
             Objective::Worst => self.optimal_worst,
             Objective::Report => self.optimal_report,

@@ -24,10 +24,12 @@ use crate::spec::{PlanSpec, Shape};
 use crate::workload::Workload;
 use crate::{Error, Result};
 
-/// Bits of s: for the filter, for a graded filter (where some draws are much larger), for a window
-/// (which holds larger sums), and for draws that are added up as doubles.
+/// Bits of s: for the filter, for a graded filter (where some draws are much larger), for one whose
+/// grades fall to zero (where sums are much larger), for a window (which holds larger sums), and for
+/// draws that are added up as doubles.
 const FILTER_BITS: i32 = 46;
 const GRADED_BITS: i32 = 42;
+const FALLING_BITS: i32 = 38;
 const WINDOW_BITS: i32 = 44;
 const SUM_BITS: i32 = 37;
 /// Sums of Laplace draws are larger, and their precision is not charged for.
@@ -56,8 +58,10 @@ const UNEVEN: &str = "its norms are not integers in the units of the filter";
 /// Standard deviations that a sum of draws exceeds with probability below exp(−512).
 const MAX_SUM_DEVIATIONS: f64 = 32.0;
 
-/// Norms that are exact integers in the units of the filter.
+/// Norms that are exact integers in the units of the filter, and those that are if they fall slowly:
+/// then the units follow them.
 const NORMS: std::ops::Range<f64> = 0.015_625..8.0;
+const FALLING_NORMS: std::ops::Range<f64> = 1.0 / (1_u64 << 18) as f64..8.0;
 
 /// What a plan decides for the exact path.
 #[derive(Debug, Clone, Copy)]
@@ -104,7 +108,10 @@ impl Exact {
         let bits = match &decoder {
             IntegerDecoder::Sums { .. } if request.budget.noise() == NoiseKind::Laplace => LAPLACE_BITS,
             IntegerDecoder::Sums { .. } => SUM_BITS,
-            IntegerDecoder::Filter { recipe, .. } if recipe.grading.is_some() => GRADED_BITS,
+            IntegerDecoder::Filter { recipe, .. } if recipe.grading.is_some() => {
+                let is_falling = recipe.grading.as_ref().is_some_and(|grading| grading.bounds().is_falling);
+                if is_falling { FALLING_BITS } else { GRADED_BITS }
+            }
             IntegerDecoder::Rows { .. } => GRADED_BITS,
             IntegerDecoder::Filter { .. } => FILTER_BITS,
             IntegerDecoder::Window { .. } => WINDOW_BITS,
@@ -199,8 +206,10 @@ impl ExactRequest<'_> {
             IntegerDecoder::Filter { recipe, amplification } => {
                 let bounds = recipe.grading.as_ref().map(|grading| grading.bounds());
                 let (largest, least) =
-                    bounds.map_or((1.0, 1.0), |bounds| (bounds.largest_norm / bounds.least, bounds.least));
-                if bounds.is_some_and(|b| !(NORMS.contains(&b.least) && NORMS.contains(&b.largest_norm))) {
+                    bounds.map_or((1.0, 1.0), |bounds| (bounds.largest_ratio, bounds.least_grade));
+                let norms = if bounds.is_some_and(|b| b.is_falling) { FALLING_NORMS } else { NORMS };
+                if bounds.is_some_and(|b| !(norms.contains(&b.least_norm) && norms.contains(&b.largest_norm)))
+                {
                     return Err(Error::unsupported(mechanism, UNEVEN));
                 }
                 check_states(scale * largest / least, horizon, mechanism)?;

@@ -64,6 +64,9 @@ impl PlanSpec {
         }
         self.workload.validate()?;
         self.check_report(steps)?;
+        if self.objective == Objective::Anytime && self.horizon != Horizon::Unbounded {
+            return Err(Error::bad("objective", "mean or worst, unless the end is unknown", "anytime"));
+        }
         if let Some(grid) = self.grid {
             if !(grid.is_normal() && grid > 0.0) {
                 return Err(Error::bad("grid", "a positive number", grid));

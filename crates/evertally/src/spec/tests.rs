@@ -34,7 +34,7 @@ fn every_choice_is_read_back_from_words_and_json() {
     are_read_back([Neighbours::AddRemove, Neighbours::Replace]);
     let participations = [(1, 1), (1, 7), (4, 1), (4, 7), (u64::MAX, u64::MAX)];
     are_read_back(participations.map(|(steps, gap)| Participation::at_most(steps, gap).unwrap()));
-    are_read_back([Objective::Mean, Objective::Worst]);
+    are_read_back([Objective::Mean, Objective::Worst, Objective::Report, Objective::Anytime]);
     are_read_back([Arithmetic::Exact, Arithmetic::Float]);
     for (lo, hi) in [(0.0, 1.0), (-0.5, 1e300), (-1e-300, 0.0), (0.1, 0.3)] {
         are_read_back([Contribution::range(lo, hi).unwrap()]);
@@ -71,7 +71,7 @@ fn bad_words_have_one_clear_reason() {
         assert!(reason::<Participation>(words).starts_with("participation must be one step, or at most K"));
     }
     assert!(reason::<Participation>("at most 0 steps, at least 1 apart").starts_with("max_steps must be"));
-    assert!(reason::<Objective>("median").starts_with("objective must be mean, worst or report"));
+    assert!(reason::<Objective>("median").starts_with("objective must be mean, worst, report or anytime"));
     assert!(reason::<Arithmetic>("decimal").starts_with("arithmetic must be exact or float"));
     for words in ["", "[0, 1]", "a value in [0]", "a value in [a, b]", "a vector of norm at most x"] {
         assert!(reason::<Contribution>(words).starts_with("contribution must be a value in [LO, HI]"));

@@ -14,6 +14,7 @@ mod common;
 mod counters;
 mod covariance;
 mod coverage;
+mod endless;
 mod exact;
 mod examples;
 mod extremes;

@@ -42,7 +42,7 @@ fn cases() -> Vec<(String, Kind, Plan)> {
     let sum = Workload::PrefixSum;
     let mut cases: Vec<(String, Kind, PlanBuilder)> = Vec::new();
     let mut add = |name: &str, kind, builder: PlanBuilder| cases.push((name.to_owned(), kind, builder));
-    let newer = [Mechanism::Markov { chains: None }];
+    let newer = [Mechanism::Markov { chains: None }, Mechanism::EndlessSquareRoot];
     for mechanism in Mechanism::ALL.into_iter().filter(|mechanism| !newer.contains(mechanism)) {
         let laplace = mechanism == Mechanism::LaplaceTree;
         let budget = if laplace { Budget::pure(0.7).unwrap() } else { budget() };
@@ -56,7 +56,9 @@ fn cases() -> Vec<(String, Kind, Plan)> {
     add("worst", Kind::Counter, plain(sum).objective(Objective::Worst));
     add("replace", Kind::Counter, plain(sum).neighbours(Neighbours::Replace));
     add("stream", Kind::Counter, plain(sum).stream("visits | a:b, \"c\""));
-    add("unbounded", Kind::Counter, Plan::unbounded(sum).budget(budget()));
+    // The default of version 1. Its states name it.
+    let unbounded = Plan::unbounded(sum).budget(budget()).mechanism(evertally::Mechanism::SquareRoot);
+    add("unbounded", Kind::Counter, unbounded);
     add("zcdp", Kind::Counter, Plan::prefix_sum(HORIZON).budget(Budget::zcdp(0.125).unwrap()));
     add(
         "paper",

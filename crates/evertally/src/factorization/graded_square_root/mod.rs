@@ -15,33 +15,31 @@
 //!
 //! **Cost.** By default J = 2 + log₂(n)/3 decays: J + 1 numbers per lane and O(J) operations per step,
 //! in arithmetic that gives the same bits on every machine.
-//! Preparation takes O(n J²) up to 2^16 steps, and beyond that O(J² log n); see `profile` for how
+//! Preparation takes O(n J²) up to 2^16 steps, and beyond that O(J² log n); see `diagonals::profile` for how
 //! closely the errors are then known.
 //!
 //! **Source.** The square root is the paper's. Columns of equal norm follow from the dual of γ_F: at
 //! its optimum all columns have equal norm. The fitted grades and their closed form are this
 //! library's; `cargo xtask fit graded` makes the table.
 
-mod profile;
 mod shape;
 mod table;
+#[cfg(test)]
+mod tests;
 mod weights;
 
 use std::sync::Arc;
 
-use profile::Profile;
 pub use shape::{PARAMETERS, Shape};
 use weights::Weights;
 
+use super::diagonals::profile::Profile;
+use super::diagonals::{Diagonals, Parts};
 use super::integer::graded_amplification;
-use super::{
-    Cost, Dense, Factorization, IntegerDecoder, Kind, Mechanism, Request, dense_size, digest_of,
-    run_by_engine, series,
-};
-use crate::matrix::Matrix;
+use super::{Cost, Dense, Factorization, IntegerDecoder, Kind, Mechanism, Request, digest_of, run_by_engine};
 use crate::mixture::Pair;
-use crate::noise::{Correlator, GRADED_BLOCK as BLOCK, GradeBlock, Grading, Progress, Recipe, WhiteField};
-use crate::privacy::{CompensatedSum, MARGIN, Participation, round_up};
+use crate::noise::{Correlator, GRADED_BLOCK as BLOCK, Grading, Progress, Recipe, WhiteField};
+use crate::privacy::{MARGIN, Participation, round_up};
 use crate::{Error, Result};
 
 pub(super) static KIND: Kind = Kind {
@@ -73,17 +71,8 @@ fn pair(horizon: u64, shape: &Shape, terms: usize) -> Option<Pair> {
     Pair::tilted(1.0 / (0.2 * n + 1.0), 1.0, terms, lost, shape.tilt)
 }
 
-/// What the noise and its error are computed from.
-struct Parts {
-    horizon: u64,
-    pair: Pair,
-    /// The decays 1 − τ_i of Ŝ.
-    decays: Vec<f64>,
-    weights: Arc<Weights>,
-}
-
 pub(crate) struct GradedSquareRoot {
-    parts: Parts,
+    parts: Parts<Weights>,
     profile: Profile,
     shape: Shape,
     mechanism: Mechanism,
@@ -118,9 +107,9 @@ impl GradedSquareRoot {
     ) -> Result<Self> {
         let horizon = request.horizon;
         let parts = pair
-            .and_then(|pair| Parts::new(horizon, &shape, pair))
+            .and_then(|pair| parts(horizon, &shape, pair))
             .ok_or_else(|| Error::too_costly(mechanism, "its grades vanish at an end of this horizon"))?;
-        let profile = Profile::new(horizon, &parts.pair, &parts.weights);
+        let profile = Profile::new(horizon, &parts.pair, &*parts.weights);
         Ok(Self { parts, profile, shape, mechanism })
     }
 }
@@ -135,42 +124,10 @@ fn check(mechanism: &Mechanism, request: &Request<'_>) -> Result<()> {
     Ok(())
 }
 
-impl Parts {
-    fn new(horizon: u64, shape: &Shape, pair: Pair) -> Option<Self> {
-        let weights = Arc::new(Weights::new(horizon, shape, pair.encoder())?);
-        let decays = pair.decays().collect();
-        Some(Self { horizon, pair, decays, weights })
-    }
-
-    fn recipe(&self) -> Recipe {
-        Recipe { grading: Some(Arc::clone(&self.weights) as _), ..self.pair.recipe() }
-    }
-
-    /// Calls `visit(j, (w T(f̂)⁻¹)_j/e_j)` for j from `last` down to zero, where w_s = d_s for s in
-    /// `first..=last` and zero before: with first = 0, row `last` of L.
-    ///
-    /// T(f̂)⁻¹ = A⁻¹ T(Ŝ), so each entry is Σ_s (w_s − w_{s+1}) Ŝ_{s−j}: the mixture run backwards.
-    fn walk_row(&self, first: u64, last: u64, mut visit: impl FnMut(u64, f64)) {
-        let decoder = self.pair.decoder();
-        let mut stretch = GradeBlock::default();
-        let mut states = vec![0.0; decoder.len()];
-        let mut after = 0.0;
-        for j in (0..=last).rev() {
-            let i = (j % BLOCK) as usize;
-            if j == last || i as u64 == BLOCK - 1 {
-                self.weights.block(j, &mut stretch);
-            }
-            let weight = if j >= first { stretch.norms[i] } else { 0.0 };
-            let fall = weight - after;
-            after = weight;
-            let mut entry = decoder.impulse() * fall;
-            for (state, (decay, weight)) in states.iter_mut().zip(self.decays.iter().zip(decoder.weights())) {
-                *state = decay * *state + fall;
-                entry += weight * *state;
-            }
-            visit(j, entry / stretch.grades[i]);
-        }
-    }
+/// `None` if the shape gives a grade that is not safely positive.
+fn parts(horizon: u64, shape: &Shape, pair: Pair) -> Option<Parts<Weights>> {
+    let weights = Weights::new(horizon, shape, pair.encoder())?;
+    Some(Parts::new(horizon, pair, weights))
 }
 
 /// The errors of a shape that a fit needs: the mean, the maximum, and a smooth substitute for the
@@ -178,11 +135,11 @@ impl Parts {
 #[doc(hidden)]
 #[must_use]
 pub fn trial(horizon: u64, shape: &Shape, power: i32) -> Option<Trial> {
-    let parts = Parts::new(horizon, shape, pair(horizon, shape, terms(horizon))?)?;
+    let parts = parts(horizon, shape, pair(horizon, shape, terms(horizon))?)?;
     let profile = if horizon <= 1 << 11 {
-        Profile::exact(horizon, &parts.pair, &parts.weights)
+        Profile::exact(horizon, &parts.pair, &*parts.weights)
     } else {
-        Profile::strided(horizon, &parts.pair, &parts.weights)
+        Profile::strided(horizon, &parts.pair, &*parts.weights)
     };
     let least_grade = parts.weights.at(0).0.min(parts.weights.at(horizon - 1).0);
     Some(Trial { mean: profile.mean(), max: profile.max(), soft_max: profile.soft_max(power), least_grade })
@@ -226,15 +183,8 @@ impl Factorization for GradedSquareRoot {
         self.profile.row(step)
     }
 
-    /// Entry by entry at short horizons, in strides at longer ones.
     fn difference_norm_squared(&self, earlier: u64, later: u64) -> f64 {
-        let parts = &self.parts;
-        if later >= profile::MAX_EXACT {
-            return profile::difference(parts.horizon, &parts.pair, &parts.weights, earlier, later);
-        }
-        let mut sum = CompensatedSum::default();
-        parts.walk_row(earlier + 1, later, |_, entry| sum.add(entry * entry));
-        sum.value()
+        self.parts.difference(earlier, later)
     }
 
     fn mean_row_norm_squared(&self) -> f64 {
@@ -258,24 +208,8 @@ impl Factorization for GradedSquareRoot {
         self.parts.horizon
     }
 
-    /// From the definition: f̂ added up, inverted by long division.
     fn dense(&self) -> Result<Dense> {
-        let n = dense_size(&self.mechanism(), self.horizon())?;
-        let coefficients = self.parts.pair.encoder().coefficients(n);
-        let inverse = series::divide(&[1.0], &coefficients, n);
-        let weights: Vec<(f64, f64)> = (0..n as u64).map(|t| self.parts.weights.at(t)).collect();
-        let encoder = Matrix::from_fn(n, n, |i, j| {
-            if j <= i { weights[i].0 * coefficients[i - j] / weights[j].1 } else { 0.0 }
-        });
-        let mut decoder = Matrix::zeros(n, n);
-        for j in 0..n {
-            let mut sum = 0.0;
-            for t in j..n {
-                sum += weights[t].1 * inverse[t - j];
-                decoder[(t, j)] = sum / weights[j].0;
-            }
-        }
-        Ok(Dense { decoder, encoder })
+        self.parts.dense(&self.mechanism)
     }
 
     /// The shape comes from a fitted table and J from a rule. A later version may change both.

@@ -38,7 +38,7 @@ impl Shape {
     #[must_use]
     pub fn for_horizon(horizon: u64, objective: Objective) -> Self {
         let knots = match objective {
-            Objective::Mean | Objective::Report => table::MEAN,
+            Objective::Mean | Objective::Report | Objective::Anytime => table::MEAN,
             Objective::Worst => table::WORST,
         };
         let after = knots.partition_point(|(n, _)| *n < horizon);

@@ -21,62 +21,11 @@
 //! **Cost.** O(J²·M) for preparation. A block of 512 steps takes J²/2 + 2M exponentials, and one
 //! multiplication per step for each term that is not negligible there.
 
+use super::super::diagonals::term::{CHUNK, NEGLIGIBLE, Term, pairs};
+use super::super::diagonals::{Diagonals, Strides};
 use super::shape::{Amplitude, Shape};
 use crate::mixture::Mixture;
 use crate::noise::{GRADED_BLOCK as BLOCK, GradeBlock, GradeBounds, Grading, MIN_GRADE, vectorised};
-
-/// Steps that are handled together.
-const CHUNK: usize = 32;
-
-/// Beyond this x, exp(−x) is below 2⁻⁶⁰ and negligible compared with terms of order one.
-const NEGLIGIBLE: f64 = 42.0;
-
-/// coefficient·exp(−rate·k), k counted from one end of the horizon.
-#[derive(Debug, Clone, Copy)]
-struct Term {
-    rate: f64,
-    /// In e².
-    grade: f64,
-    /// In d².
-    norm: f64,
-    /// exp(−rate·k) for the steps that are handled together, in several vectors whose
-    /// multiplications are independent.
-    powers: [f64; CHUNK],
-    /// The factor from one chunk of steps to the next.
-    chunk: f64,
-}
-
-impl Term {
-    fn new(rate: f64, grade: f64, norm: f64) -> Self {
-        let power = |k: usize| libm::exp(-rate * k as f64);
-        Self { rate, grade, norm, powers: std::array::from_fn(power), chunk: power(CHUNK) }
-    }
-
-    /// Subtracts the term from consecutive squares, in full chunks. The first square is `from` steps
-    /// away from the term's end.
-    #[inline(always)]
-    fn subtract(&self, from: f64, grades: &mut [f64], norms: &mut [f64]) {
-        let first = libm::exp(-self.rate * from);
-        let mut powers = self.powers.map(|power| power * first);
-        let (grades, norms) = (grades.as_chunks_mut::<CHUNK>().0, norms.as_chunks_mut::<CHUNK>().0);
-        if self.grade == 0.0 {
-            for norms in norms {
-                for i in 0..CHUNK {
-                    norms[i] -= self.norm * powers[i];
-                    powers[i] *= self.chunk;
-                }
-            }
-            return;
-        }
-        for (grades, norms) in grades.iter_mut().zip(norms) {
-            for i in 0..CHUNK {
-                grades[i] -= self.grade * powers[i];
-                norms[i] -= self.norm * powers[i];
-                powers[i] *= self.chunk;
-            }
-        }
-    }
-}
 
 /// e and d of one horizon.
 #[derive(Debug, Clone)]
@@ -114,10 +63,10 @@ impl Weights {
         let (mut from_start, mut from_end) = (Vec::new(), Vec::new());
         for Series { start_rate, start, end_rate, end } in series {
             let norm = start * over(&|pair| -1.0 / libm::expm1(-pair - start_rate));
-            from_start.push(Term::new(start_rate, start, norm));
+            from_start.push(Term::new(start_rate, -start, -norm));
             magnitude += norm;
             let norm = end * over(&|pair| -1.0 / libm::expm1(end_rate - pair));
-            from_end.push(Term::new(end_rate, end, norm));
+            from_end.push(Term::new(end_rate, -end, -norm));
             magnitude += end * over(&|pair| 1.0 / libm::expm1(end_rate - pair).abs());
             let cut = start * libm::exp(-start_rate * (n + 1.0));
             for (own, (pair, _)) in ends.iter_mut().zip(&pairs) {
@@ -126,7 +75,7 @@ impl Weights {
         }
         for ((rate, weight), end) in pairs.iter().zip(&ends) {
             magnitude += (weight * end).abs();
-            from_end.push(Term::new(*rate, 0.0, weight * end));
+            from_end.push(Term::new(*rate, 0.0, -(weight * end)));
         }
         let mut weights = Self {
             horizon,
@@ -192,19 +141,12 @@ impl Weights {
         self.from_start.len() + self.from_end.len()
     }
 
-    /// e_t and d_t.
-    pub(super) fn at(&self, step: u64) -> (f64, f64) {
-        let mut stretch = GradeBlock::default();
-        self.fill(step, step + 1, &mut stretch);
-        (stretch.grades[0], stretch.norms[0])
-    }
-
-    fn subtract_all(terms: &[Term], from: u64, out: &mut GradeBlock) {
+    fn add_all(terms: &[Term], from: u64, out: &mut GradeBlock) {
         let from = from as f64;
         for term in terms.iter().filter(|term| term.rate * from < NEGLIGIBLE) {
             vectorised(
                 #[inline(always)]
-                || term.subtract(from, &mut out.grades, &mut out.norms),
+                || term.add(from, &mut out.grades, &mut out.norms),
             );
         }
     }
@@ -218,13 +160,13 @@ impl Weights {
         }
         // Powers are always taken towards smaller values, so none overflows. Terms from the end run
         // backwards.
-        Self::subtract_all(&self.from_end, self.horizon - end + 1, out);
+        Self::add_all(&self.from_end, self.horizon - end + 1, out);
         for values in [&mut out.grades, &mut out.norms] {
             values.truncate(len);
             values.reverse();
             values.resize(padded, 0.0);
         }
-        Self::subtract_all(&self.from_start, first + 1, out);
+        Self::add_all(&self.from_start, first + 1, out);
         for values in [&mut out.grades, &mut out.norms] {
             values.truncate(len);
             vectorised(
@@ -241,6 +183,18 @@ impl Weights {
     }
 }
 
+impl Diagonals for Weights {
+    fn at(&self, step: u64) -> (f64, f64) {
+        let mut stretch = GradeBlock::default();
+        self.fill(step, step + 1, &mut stretch);
+        (stretch.grades[0], stretch.norms[0])
+    }
+
+    fn strides(&self) -> Strides {
+        Strides { fineness: 96, end: Some(self.horizon) }
+    }
+}
+
 impl Grading for Weights {
     fn block(&self, step: u64, out: &mut GradeBlock) {
         let first = step - step % BLOCK;
@@ -249,15 +203,21 @@ impl Grading for Weights {
 
     /// e² is concave up to the horizon and zero beyond, so its total variation is at most twice its
     /// largest value. d² is a sum of such curves with the weights f̂_k². Also d_t ≥ e_t f̂_0 = e_t. All
-    /// bounds are widened by far more than rounding needs.
+    /// bounds are widened by far more than rounding needs. Norms vary by no more than their squares
+    /// divided by twice the least.
     fn bounds(&self) -> GradeBounds {
         const WIDER: f64 = 1.0 + 1e-9;
         let largest_square = WIDER * self.base;
+        let least = self.least_grade / WIDER;
+        let largest_norm = (WIDER * largest_square * self.energy).sqrt();
         GradeBounds {
             largest_grade: largest_square.sqrt(),
-            least: self.least_grade / WIDER,
-            largest_norm: (WIDER * largest_square * self.energy).sqrt(),
-            squares_variation: 2.0 * WIDER * largest_square * self.energy,
+            least_grade: least,
+            largest_norm,
+            least_norm: least,
+            largest_ratio: largest_norm / least,
+            norm_variation: 2.0 * WIDER * largest_square * self.energy / (2.0 * least),
+            is_falling: false,
         }
     }
 }
@@ -268,19 +228,6 @@ const MIN_ALLOWED_GRADE: f64 = 0.02;
 
 /// The number of norms at the end that are added up from the definition.
 const LAST: u64 = 64;
-
-/// f̂² as a mixture: rates λ_i + λ_j and weights ω_iω_j, counted twice off the diagonal.
-fn pairs(mixture: &Mixture) -> Vec<(f64, f64)> {
-    let (rates, weights) = (mixture.rates(), mixture.weights());
-    let mut pairs = Vec::new();
-    for i in 0..rates.len() {
-        for j in 0..=i {
-            let count = if i == j { 1.0 } else { 2.0 };
-            pairs.push((rates[i] + rates[j], count * weights[i] * weights[j]));
-        }
-    }
-    pairs
-}
 
 /// a·exp(−rate·(t+1)) and b·exp(−rate·(n−t)), each rate at either end.
 struct Series {

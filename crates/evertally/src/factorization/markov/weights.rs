@@ -47,7 +47,7 @@ impl Shape {
     #[must_use]
     pub fn for_horizon(horizon: u64, factor: f64, objective: Objective) -> Self {
         let planes = match objective {
-            Objective::Mean | Objective::Report => table::MEAN,
+            Objective::Mean | Objective::Report | Objective::Anytime => table::MEAN,
             Objective::Worst => table::WORST,
         };
         let reach = reach(horizon, factor);

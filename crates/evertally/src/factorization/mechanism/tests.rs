@@ -40,6 +40,7 @@ fn names_and_numbers_are_those_of_earlier_versions() {
         let mechanism = Mechanism::ALL.into_iter().find(|mechanism| mechanism.name() == name).unwrap();
         assert_eq!(usize::from(mechanism.code()), code, "{name}");
     }
+    assert_eq!(Mechanism::EndlessSquareRoot.code(), 16);
 }
 
 #[test]

@@ -125,7 +125,7 @@ pub(crate) fn rounding(recipe: &Recipe, horizon: u64) -> f64 {
         Some(bounds) => {
             // ζ accumulates the errors of c and of the drive, times the rises, and one rounding per
             // step.
-            bounds.largest_norm * past + 1.0 + bounds.norm_variation() * (past + DRIVE_ERROR) + horizon as f64
+            bounds.largest_norm * past + 1.0 + bounds.norm_variation * (past + DRIVE_ERROR) + horizon as f64
         }
     };
     0.5 + 1.01 * parts * libm::exp2(-f64::from(FRACTION))

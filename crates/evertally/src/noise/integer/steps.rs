@@ -12,8 +12,11 @@ use super::factor::Factor;
 use super::filter::FRACTION;
 use crate::noise::streaming::{ChainReader, ChainRow, GRADED_BLOCK, GradeBlocks, Recipe};
 
-/// Norms are counted in parts of 2⁻⁵⁸. Doubles from 2⁻⁶ to 8 are exact in these parts.
+/// Norms are counted in parts of 2⁻⁵⁸. Doubles from 2⁻⁶ to 8 are exact in these parts. Smaller ones
+/// are counted in parts that are finer by 2^k, with k from 1 to [`MAX_FINER`]: a norm and the next are
+/// then below 2^54 parts, because the next is not smaller than half of it.
 const NORM_BITS: u32 = 58;
+const MAX_FINER: i32 = 12;
 
 /// Bits of the numerator in an inverse norm.
 const INVERSE_BITS: u32 = 122;
@@ -82,7 +85,9 @@ pub(super) struct Graded {
     pub(super) norm: Factor,
     /// d_{t+1} − d_t.
     pub(super) rise: Factor,
-    /// d_t in parts 2⁻⁵⁸.
+    /// k.
+    finer: u32,
+    /// d_t in parts 2^−(58+k).
     parts: i128,
     /// ⌊2^122/parts⌋.
     inverse: i128,
@@ -90,10 +95,14 @@ pub(super) struct Graded {
 
 impl Graded {
     fn new(norm: f64, next: f64) -> Self {
-        let [norm, next] = [norm, next].map(|d| libm::scalbn(d, NORM_BITS as i32) as i64);
+        // Doubles of at least 2⁻⁶ have no digits below 2⁻⁵⁸.
+        let finer = (-6 - libm::ilogb(norm.min(next))).clamp(0, MAX_FINER) as u32;
+        let bits = NORM_BITS + finer;
+        let [norm, next] = [norm, next].map(|d| libm::scalbn(d, bits as i32) as i64);
         Self {
-            norm: Factor::parts(norm, NORM_BITS),
-            rise: Factor::parts(next - norm, NORM_BITS),
+            norm: Factor::parts(norm, bits),
+            rise: Factor::parts(next - norm, bits),
+            finer,
             parts: norm.into(),
             inverse: (1 << INVERSE_BITS) / i128::from(norm),
         }
@@ -102,15 +111,15 @@ impl Graded {
     /// z/d_t in parts of 2^−FRACTION, for |z| below 2^57. It is off by less than [`DRIVE_ERROR`]
     /// parts.
     ///
-    /// The inverse gives a quotient that is off by a relative 2⁻⁵⁷. The rest of the dividend is
-    /// below 2^97, so it survives the wrapping products. Dividing the rest in the same way corrects
-    /// the quotient to within one part.
+    /// The inverse gives a quotient that is off by a relative 2⁻⁵⁷, or 2⁻⁶⁸ in finer parts, which are
+    /// below 2^54. The rest of the dividend is below 2^100, so it survives the wrapping products.
+    /// Dividing the rest in the same way corrects the quotient to within one part.
     #[inline(always)]
     pub(super) fn drive(&self, z: i128) -> i128 {
         const DIVIDEND: u32 = NORM_BITS + FRACTION;
         const DROPPED: u32 = 44;
-        let quotient = (z * self.inverse) >> (INVERSE_BITS - DIVIDEND);
-        let rest = (z << DIVIDEND).wrapping_sub(quotient.wrapping_mul(self.parts));
+        let quotient = (z * self.inverse) >> (INVERSE_BITS - DIVIDEND - self.finer);
+        let rest = (z << (DIVIDEND + self.finer)).wrapping_sub(quotient.wrapping_mul(self.parts));
         quotient + (((rest >> DROPPED) * self.inverse) >> (INVERSE_BITS - DROPPED))
     }
 }
@@ -189,10 +198,19 @@ mod tests {
     proptest! {
         /// Compares with a long division, digit by digit.
         #[test]
-        fn drives_are_quotients(z in -(1_i128 << 56)..(1_i128 << 56), norm in 0.02..7.9_f64) {
-            let graded = Graded::new(norm, norm);
+        fn drives_are_quotients(
+            z in -(1_i128 << 56)..(1_i128 << 56),
+            norm in prop_oneof![0.02..7.9_f64, (-18.0..3.0_f64).prop_map(libm::exp2)],
+            fall in 0.5..1.0_f64,
+        ) {
+            let graded = Graded::new(norm, norm * fall);
+            // Every double is exact in its parts.
+            let bits = (NORM_BITS + graded.finer) as i32;
+            prop_assert_eq!(libm::scalbn(graded.parts as f64, -bits), norm);
+            prop_assert_eq!(graded.rise, Factor::parts((libm::scalbn(norm * fall, bits) - libm::scalbn(norm, bits)) as i64, bits as u32));
+            prop_assert_eq!(libm::scalbn(norm * fall, bits).fract(), 0.0);
             let (mut quotient, mut rest) = (0_i128, z.unsigned_abs());
-            for _ in 0..NORM_BITS + FRACTION {
+            for _ in 0..NORM_BITS + graded.finer + FRACTION {
                 rest *= 2;
                 quotient = 2 * quotient + (rest / graded.parts.unsigned_abs()) as i128;
                 rest %= graded.parts.unsigned_abs();

@@ -64,6 +64,7 @@ fn every_filter_is_its_matrix_to_half_a_unit_and_runs_back() {
     for name in [
         "markov",
         "graded-square-root",
+        "endless-square-root",
         "square-root",
         "blt",
         "normalized-square-root",
@@ -96,6 +97,7 @@ fn over_long_horizons_roundings_do_not_add_up() {
     let mechanisms = [
         Mechanism::SquareRoot,
         Mechanism::GradedSquareRoot { decays: None },
+        Mechanism::EndlessSquareRoot,
         Mechanism::Markov { chains: None },
     ];
     for (workload, mechanism) in workloads.into_iter().flat_map(|workload| mechanisms.map(|m| (workload, m)))
@@ -118,6 +120,38 @@ fn over_long_horizons_roundings_do_not_add_up() {
             doubles.next(&mut row);
             let error = (*noise as f64 - row[0]).abs();
             assert!(error < 0.51, "{mechanism} of {workload}, {t}: {noise} {}", row[0]);
+        }
+    }
+}
+
+/// Where norms are below 2⁻¹⁴, and their parts finer: the filter beside its definition in doubles.
+#[test]
+fn at_the_last_steps_of_an_endless_stream_the_filter_is_its_definition() {
+    let unbounded = Plan::unbounded(Workload::PrefixSum).budget(Budget::new(1.0, 1e-6).unwrap());
+    let plan = unbounded.mechanism(Mechanism::EndlessSquareRoot).build().unwrap();
+    let exact = plan.exact().unwrap();
+    let recipe = plan.factorization().recipe().unwrap();
+    let filter = Filter::new(&recipe);
+    let mut steps = StepReader::new(&recipe, plan.horizon(), exact.scale);
+    let taps: Vec<(f64, f64)> = recipe.decays.iter().map(|tap| (1.0 - tap.decay, tap.weight)).collect();
+    let taps: Vec<_> = taps.into_iter().chain(recipe.slow.iter().map(|tap| (tap.loss, tap.weight))).collect();
+    let mut block = crate::noise::GradeBlock::default();
+    for first in [1 << 20, 1 << 30, plan.horizon() - 512] {
+        recipe.grading.as_ref().unwrap().block(first, &mut block);
+        let (mut lane, mut v, mut zeta) = (vec![0; filter.rows()], vec![0.0; taps.len()], 0.0);
+        for (i, z) in draws(500).into_iter().enumerate() {
+            let numbers = steps.at(first + i as u64);
+            let noise = filter.step(&mut lane, &numbers, |_| z);
+            let (norm, next) = (block.norms[i], block.norms[i + 1]);
+            v.iter_mut().zip(&taps).for_each(|(v, (loss, _))| *v -= loss * *v);
+            let past: f64 = v.iter().zip(&taps).map(|(v, (_, weight))| weight * v).sum();
+            let expected = z as f64 + norm * past + zeta;
+            assert!((noise as f64 - expected).abs() < 0.51, "{first} + {i}: {noise} {expected}");
+            let drive = z as f64 / norm;
+            zeta -= (next - norm) * (past + drive);
+            v.iter_mut().for_each(|v| *v += drive);
+            let wanted = exact.scale * norm / block.grades[i];
+            assert!(numbers.scale as f64 >= wanted && (numbers.scale as f64) < wanted * (1.0 + 1e-9) + 2.0);
         }
     }
 }

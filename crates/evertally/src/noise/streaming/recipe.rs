@@ -39,7 +39,7 @@ pub struct SlowDecay {
 /// Losses below this are run as slow decays.
 pub(crate) const SLOW: f64 = 1.0 / (1_u64 << 30) as f64;
 
-/// The smallest e of a grading is at least this fraction of its largest.
+/// The smallest e of a grading is at least this fraction of its largest, unless e never rises.
 pub(crate) const MIN_GRADE: f64 = 1.0 / 64.0;
 
 /// The diagonals e and d of consecutive steps.
@@ -55,7 +55,7 @@ pub struct GradeBlock {
 /// step therefore do not depend on where a counter was resumed.
 pub trait Grading: Send + Sync {
     /// Writes the grades and norms of the block that holds this step, up to the horizon. No grade
-    /// may be below 1/64 of another.
+    /// may be below 1/64 of another, unless none ever rises.
     fn block(&self, step: u64, out: &mut GradeBlock);
 
     /// Bounds on all grades and norms.
@@ -67,26 +67,26 @@ pub trait Grading: Send + Sync {
 pub struct GradeBounds {
     /// An upper bound on every e.
     pub largest_grade: f64,
-    /// A lower bound on every e and every d.
-    pub least: f64,
+    /// A lower bound on every e.
+    pub least_grade: f64,
     /// An upper bound on every d.
     pub largest_norm: f64,
-    /// An upper bound on the sum of all |d²_{t+1} − d²_t|.
-    pub squares_variation: f64,
+    /// A lower bound on every d.
+    pub least_norm: f64,
+    /// An upper bound on every d/e.
+    pub largest_ratio: f64,
+    /// An upper bound on the sum of all |d_{t+1} − d_t|.
+    pub norm_variation: f64,
+    /// Whether neither e nor d ever rises, up to rounding, and d never falls by more than half in a
+    /// step. Then e and d may fall as far as they like.
+    pub is_falling: bool,
 }
 
 impl GradeBounds {
-    /// A bound on the sum of all |d_{t+1} − d_t|. It holds because d² changes by at least 2·`least`
-    /// times as much.
-    #[must_use]
-    pub fn norm_variation(&self) -> f64 {
-        self.squares_variation / (2.0 * self.least)
-    }
-
     /// A bound on the sum of all |1/d_{t+1} − 1/d_t|.
     #[must_use]
     pub fn inverse_variation(&self) -> f64 {
-        self.norm_variation() / (self.least * self.least)
+        self.norm_variation / (self.least_norm * self.least_norm)
     }
 }
 
@@ -122,7 +122,8 @@ impl Recipe {
     /// for weights, losses and grades. All terms of l lie in one quadrant on the unit circle, so l
     /// changes by a relative √2δ at most, and R = A/l likewise. With grades, this holds for a
     /// column before its rows are weighted by e. The weighting may remove everything but the rows
-    /// of its smallest e, so the error is divided by [`MIN_GRADE`]. Rounding the norms d has the
+    /// of its smallest e, so the error is divided by [`MIN_GRADE`]. If e never rises, it is not:
+    /// then ‖diag(e)Cx‖ ≤ ‖C‖·‖diag(e)x‖ for every causal C (docs/exact.md). Rounding the norms d has the
     /// same kind of effect as rounding the steps, and is not covered.
     ///
     /// The numbers of chains are single-precision already. What is rounded is the loss 1 − λ of the
@@ -148,7 +149,10 @@ impl Recipe {
         }
         // Weight, loss, 1/e and d are each rounded once.
         error += 4.0 * unit;
-        let spread = if self.grading.is_some() { 1.0 / MIN_GRADE } else { 1.0 };
+        let spread = match &self.grading {
+            Some(grading) if !grading.bounds().is_falling => 1.0 / MIN_GRADE,
+            _ => 1.0,
+        };
         (recipe, 1.0 + 2.0 * spread * error)
     }
 

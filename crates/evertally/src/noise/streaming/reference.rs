@@ -184,7 +184,15 @@ mod tests {
 
         fn bounds(&self) -> GradeBounds {
             let largest_grade = 1.0 + 0.1 * self.0 as f64;
-            GradeBounds { largest_grade, least: 1.0, largest_norm: 2.0, squares_variation: 4.0 }
+            GradeBounds {
+                largest_grade,
+                least_grade: 1.0,
+                largest_norm: 2.0,
+                least_norm: 1.0,
+                largest_ratio: 2.0,
+                norm_variation: 1.0,
+                is_falling: false,
+            }
         }
     }
 

@@ -43,9 +43,12 @@ impl Grading for Wavy {
     fn bounds(&self) -> GradeBounds {
         GradeBounds {
             largest_grade: 1.3,
-            least: 0.7,
+            least_grade: 0.7,
             largest_norm: 2.5,
-            squares_variation: 4.0 * self.0 as f64,
+            least_norm: 1.5,
+            largest_ratio: 2.5 / 0.7,
+            norm_variation: self.0 as f64,
+            is_falling: false,
         }
     }
 }

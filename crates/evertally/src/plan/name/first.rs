@@ -131,6 +131,7 @@ fn objective(objective: Objective) -> &'static str {
         Objective::Mean => "mean",
         Objective::Worst => "worst",
         Objective::Report => "report",
+        Objective::Anytime => "anytime",
     }
 }
 

@@ -112,6 +112,7 @@ fn objective(objective: Objective) -> u8 {
         Objective::Mean => 0,
         Objective::Worst => 1,
         Objective::Report => 2,
+        Objective::Anytime => 3,
     }
 }
 

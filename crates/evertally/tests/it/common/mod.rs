@@ -75,6 +75,7 @@ pub(crate) fn mechanisms_and_workloads() -> Vec<(Mechanism, Workload)> {
         Mechanism::SmoothBinary,
         Mechanism::GroupAlgebra,
         Mechanism::GradedSquareRoot { decays: None },
+        Mechanism::EndlessSquareRoot,
         Mechanism::LaplaceTree,
     ];
     let mut pairs: Vec<_> = prefix_sum_only.map(|m| (m, Workload::PrefixSum)).to_vec();

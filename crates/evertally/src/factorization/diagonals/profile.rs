@@ -5,72 +5,62 @@
 //! the covariances follow a linear recursion, and ‖L\[t;\]‖² = E z².
 //!
 //! **Guarantee.** Up to [`MAX_EXACT`] steps, the recursion takes every step, and the figures are
-//! exact up to rounding. Beyond that, it moves in strides of 1/96 of the distance to the nearer end.
-//! Within a stride, 1/e² and the covariances are taken as linear, and decays are exact. Compared
-//! with the exact recursion up to 2^18 steps, the error of every step, of the mean and of the
-//! maximum is within [`TOLERANCE`]/2. Reported figures are enlarged by [`TOLERANCE`]. Between the
-//! stored steps, ‖L\[t;\]‖² is interpolated linearly, again within half the tolerance.
+//! exact up to rounding. Beyond that, it moves in strides ([`super::Strides`]) of a fixed fraction of the
+//! distance to the nearer end. Within a stride, 1/e² and the covariances are taken as linear, and
+//! decays are exact. Compared with the exact recursion up to 2^18 steps, the error of every step, of
+//! the mean and of the maximum is within [`TOLERANCE`]/2. Reported figures are enlarged by
+//! [`TOLERANCE`]. Between the stored steps, ‖L\[t;\]‖² is interpolated linearly, again within half
+//! the tolerance.
 //!
 //! **Cost.** O(J²) per stride, and about 130·log₂ n strides.
 
-use super::weights::Weights;
+use super::Diagonals;
 use crate::mixture::{Mixture, Pair};
-use crate::noise::{GRADED_BLOCK as BLOCK, GradeBlock, Grading};
+use crate::noise::{GRADED_BLOCK as BLOCK, GradeBlock};
 use crate::privacy::CompensatedSum;
 
 /// The longest horizon for which every step is computed.
-pub(super) const MAX_EXACT: u64 = 1 << 16;
+pub(in crate::factorization) const MAX_EXACT: u64 = 1 << 16;
 
 /// The longest horizon for which every step is stored.
-const MAX_KEPT: u64 = 1 << 10;
+pub(in crate::factorization) const MAX_KEPT: u64 = 1 << 10;
 
 /// The relative error that strides and interpolation may have together.
-pub(super) const TOLERANCE: f64 = 2e-5;
-
-/// The length of a stride as a fraction of the distance to the nearer end.
-const FINENESS: u64 = 96;
-
-/// The ends of strides from `first` to `last`, both included. Strides are short near `first` and
-/// near the horizon.
-fn stops(first: u64, last: u64, horizon: u64) -> Vec<u64> {
-    let mut stops = vec![first];
-    let mut step = first;
-    while step < last {
-        let nearer = (step - first).min(horizon - 1 - step);
-        // After the middle, the end of a stride limits its length.
-        step = (step + (nearer / (FINENESS + 1)).max(1)).min(last);
-        stops.push(step);
-    }
-    stops
-}
+pub(in crate::factorization) const TOLERANCE: f64 = 2e-5;
 
 /// ‖L\[t;\] − L\[s;\]‖² for `earlier` s < `later` t, in strides, within the tolerance.
 ///
 /// With ζ̃ = ζ − z_s the difference z_t − z_s is ζ̃ + d_t u, so the same recursion applies from step
 /// s on, where ζ̃ = −d_s u.
-pub(super) fn difference(horizon: u64, pair: &Pair, weights: &Weights, earlier: u64, later: u64) -> f64 {
+pub(in crate::factorization) fn difference<W: Diagonals>(
+    pair: &Pair,
+    weights: &W,
+    earlier: u64,
+    later: u64,
+) -> f64 {
+    let strides = weights.strides();
     let mut covariance = Covariance::new(pair);
     let (grade, mut norm) = weights.at(0);
     covariance.step(grade.powi(-2), 0.0);
-    norm = covariance.follow(&stops(0, earlier, horizon), weights, norm, |_, _| {});
+    norm = covariance.follow(&strides.stops(0, earlier), weights, norm, |_, _| {});
     covariance.begin_again(norm);
-    norm = covariance.follow(&stops(earlier, later, horizon), weights, norm, |_, _| {});
+    norm = covariance.follow(&strides.stops(earlier, later), weights, norm, |_, _| {});
     covariance.row(norm) * (1.0 + TOLERANCE)
 }
 
 /// ‖L\[t;\]‖² at the stored steps, its mean and its maximum.
 #[derive(Debug, Clone)]
-pub(super) struct Profile {
+pub(in crate::factorization) struct Profile {
     /// Empty if every step is stored.
-    steps: Vec<u64>,
-    rows: Vec<f64>,
-    mean: f64,
-    max: f64,
+    pub(in crate::factorization) steps: Vec<u64>,
+    pub(in crate::factorization) rows: Vec<f64>,
+    pub(in crate::factorization) mean: f64,
+    pub(in crate::factorization) max: f64,
     strided: bool,
 }
 
 impl Profile {
-    pub(super) fn new(horizon: u64, pair: &Pair, weights: &Weights) -> Self {
+    pub(in crate::factorization) fn new<W: Diagonals>(horizon: u64, pair: &Pair, weights: &W) -> Self {
         if horizon <= MAX_EXACT {
             Self::exact(horizon, pair, weights)
         } else {
@@ -79,8 +69,8 @@ impl Profile {
     }
 
     /// Computes every step.
-    pub(super) fn exact(horizon: u64, pair: &Pair, weights: &Weights) -> Self {
-        let kept = if horizon <= MAX_KEPT { Vec::new() } else { stops(0, horizon - 1, horizon) };
+    pub(in crate::factorization) fn exact<W: Diagonals>(horizon: u64, pair: &Pair, weights: &W) -> Self {
+        let kept = if horizon <= MAX_KEPT { Vec::new() } else { weights.strides().stops(0, horizon - 1) };
         let mut stretch = GradeBlock::default();
         let mut covariance = Covariance::new(pair);
         let (mut rows, mut sum, mut max) = (Vec::new(), CompensatedSum::default(), 0.0_f64);
@@ -104,8 +94,8 @@ impl Profile {
     }
 
     /// Computes in strides; see the module.
-    pub(super) fn strided(horizon: u64, pair: &Pair, weights: &Weights) -> Self {
-        let steps = stops(0, horizon - 1, horizon);
+    pub(in crate::factorization) fn strided<W: Diagonals>(horizon: u64, pair: &Pair, weights: &W) -> Self {
+        let steps = weights.strides().stops(0, horizon - 1);
         let mut covariance = Covariance::new(pair);
         let (grade, norm) = weights.at(0);
         covariance.step(grade.powi(-2), 0.0);
@@ -126,7 +116,7 @@ impl Profile {
         if self.strided { value * (1.0 + TOLERANCE) } else { value }
     }
 
-    pub(super) fn row(&self, step: u64) -> f64 {
+    pub(in crate::factorization) fn row(&self, step: u64) -> f64 {
         if self.steps.is_empty() {
             return self.rows[step as usize];
         }
@@ -139,16 +129,16 @@ impl Profile {
         (self.rows[after - 1] + part * (self.rows[after] - self.rows[after - 1])) * (1.0 + TOLERANCE)
     }
 
-    pub(super) fn mean(&self) -> f64 {
+    pub(in crate::factorization) fn mean(&self) -> f64 {
         self.enlarged(self.mean)
     }
 
-    pub(super) fn max(&self) -> f64 {
+    pub(in crate::factorization) fn max(&self) -> f64 {
         self.enlarged(self.max)
     }
 
     /// A smooth substitute for the maximum, for fitting: the power mean over the stored steps.
-    pub(super) fn soft_max(&self, power: i32) -> f64 {
+    pub(in crate::factorization) fn soft_max(&self, power: i32) -> f64 {
         let mut sum = 0.0;
         for (i, row) in self.rows.iter().enumerate() {
             let length = if i == 0 || self.steps.is_empty() { 1 } else { self.steps[i] - self.steps[i - 1] };
@@ -160,7 +150,7 @@ impl Profile {
                     / f64::from(power))
     }
 
-    pub(super) fn bytes(&self) -> u64 {
+    pub(in crate::factorization) fn bytes(&self) -> u64 {
         8 * (self.steps.len() + self.rows.len()) as u64
     }
 }
@@ -210,10 +200,10 @@ impl<'a> Covariance<'a> {
 
     /// Moves from stop to stop. At the first stop d is `norm`. Reports the length of each stride and
     /// ‖L\[t;\]‖² at its end. Returns d at the last stop.
-    fn follow(
+    fn follow<W: Diagonals>(
         &mut self,
         stops: &[u64],
-        weights: &Weights,
+        weights: &W,
         norm: f64,
         mut visit: impl FnMut(f64, f64),
     ) -> f64 {
@@ -329,89 +319,5 @@ impl Powers {
         }
         let sum = total / lost;
         Self { last, sum, moment: ((1.0 - lost) * sum - length * last) / (lost * length) }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::Parts;
-    use super::super::shape::Shape;
-    use super::*;
-    use crate::objective::Objective;
-
-    fn parts(horizon: u64, objective: Objective) -> Parts {
-        let shape = Shape::for_horizon(horizon, objective);
-        Parts::new(
-            horizon,
-            &shape,
-            super::super::pair(horizon, &shape, super::super::terms(horizon)).expect("decays"),
-        )
-        .expect("positive grades")
-    }
-
-    /// ‖Σ_{first ≤ s ≤ last} …‖² entry by entry.
-    fn walked(parts: &Parts, first: u64, last: u64) -> f64 {
-        let mut sum = CompensatedSum::default();
-        parts.walk_row(first, last, |_, entry| sum.add(entry * entry));
-        sum.value()
-    }
-
-    #[test]
-    fn the_exact_recursion_agrees_with_rows_added_up() {
-        for n in [1, 2, 64, 65, 1000, 5000] {
-            let parts = parts(n, Objective::Mean);
-            let profile = Profile::exact(n, &parts.pair, &parts.weights);
-            for step in [0, 1, 7, 63, 64, 500, n / 2, n.saturating_sub(2), n - 1] {
-                if step < n {
-                    let (row, expected) = (profile.row(step), walked(&parts, 0, step));
-                    let tolerance = if n <= MAX_KEPT { 1e-11 } else { 1.5 * TOLERANCE };
-                    assert!((row / expected - 1.0).abs() < tolerance, "n = {n}, {step}: {row} {expected}");
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn strides_and_interpolation_stay_within_half_the_tolerance() {
-        for objective in [Objective::Mean, Objective::Worst] {
-            for n in [3000, 1 << 14, 100_000, 1 << 18] {
-                let parts = parts(n, objective);
-                let (pair, weights) = (&parts.pair, &parts.weights);
-                let exact = Profile::exact(n, pair, weights);
-                let strided = Profile::strided(n, pair, weights);
-                let off = |a: f64, b: f64| (a / b - 1.0).abs() / TOLERANCE;
-                assert!(
-                    off(exact.mean, strided.mean) < 0.5,
-                    "n = {n}: mean {}",
-                    off(exact.mean, strided.mean)
-                );
-                assert!(off(exact.max, strided.max) < 0.5, "n = {n}: max {}", off(exact.max, strided.max));
-                let rows = exact.rows.iter().zip(&strided.rows).map(|(a, b)| off(*a, *b)).fold(0.0, f64::max);
-                assert!(rows < 0.5, "n = {n}: a row {rows}");
-                // In the middle of strides, where interpolation is worst.
-                for pair in strided.steps.windows(2).step_by(61) {
-                    let step = (pair[0] + pair[1]) / 2;
-                    let ratio = strided.row(step) / walked(&parts, 0, step);
-                    assert!(
-                        (0.0..2.0).contains(&((ratio - 1.0) / TOLERANCE)) || pair[1] - pair[0] <= 1,
-                        "n = {n}, {step}: {ratio}"
-                    );
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn differences_in_strides_agree_with_rows_added_up() {
-        for n in [3000, 1 << 17] {
-            let parts = parts(n, Objective::Mean);
-            for earlier in [0, 1, 100, 1777, n / 2, n - 200] {
-                for later in [earlier + 1, earlier + 2, earlier + 150, (earlier + n) / 2, n - 2, n - 1] {
-                    let got = difference(n, &parts.pair, &parts.weights, earlier, later);
-                    let ratio = got / walked(&parts, earlier + 1, later);
-                    assert!((ratio - 1.0).abs() < 2.0 * TOLERANCE, "n = {n}, {earlier} to {later}: {ratio}");
-                }
-            }
-        }
     }
 }
