@@ -44,13 +44,16 @@ const DEFAULT_PRICE_GAP: f64 = 1e-3;
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct GammaArgs {
     /// prefix-sum, window:W, decay:FACTOR or identity (each with --horizon), or parity:D,W
+    ///
+    /// Prefix sums and decays are solved up to 16,777,216 steps. A window that closes within the horizon is
+    /// solved as a matrix, up to 4,096 steps: in about a minute at 1,000.
     #[arg(long, value_name = "NAME", conflicts_with_all = ["matrix", "certificate"])]
     workload: Option<String>,
     /// Bound the least price of not knowing at which step up to T running totals end
     #[arg(
         long,
         value_name = "T",
-        conflicts_with_all = ["workload", "matrix", "certificate", "objective", "worst", "output"]
+        conflicts_with_all = ["workload", "matrix", "certificate", "objective", "output"]
     )]
     unknown_end: Option<usize>,
     /// The number of steps of the workload
@@ -68,10 +71,10 @@ pub(crate) struct GammaArgs {
     #[arg(long, value_name = "ERROR", conflicts_with = "certificate")]
     objective: Option<Objective>,
     /// An older spelling of --objective worst
-    #[arg(long, hide = true, conflicts_with_all = ["certificate", "objective"])]
+    #[arg(long, hide = true, conflicts_with_all = ["certificate", "objective", "unknown_end"])]
     worst: bool,
-    /// The relative gap between the bounds at which to stop [default: 1e-9, or 1e-3 with
-    /// --unknown-end]
+    /// The relative gap between the bounds at which to stop [default: 1e-9, or 1e-3 for an
+    /// unknown end]
     ///
     /// The bounds hold at any gap. A smaller one takes longer. If it is not reached, a warning says why.
     #[arg(long, value_name = "G", conflicts_with = "certificate")]
