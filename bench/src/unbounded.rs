@@ -19,11 +19,8 @@ const CERTIFIED: u32 = 16;
 /// The steps for which the least price of all is certified. Longer streams only pay more.
 const LEAST: usize = 256;
 
-/// The exponents γ and δ of the logarithmic factorization, as [`Logarithmic`] has them.
-const LOGARITHMIC: [(f64, f64); 3] = [(-0.51, 0.0), (-0.51, 0.51), (-0.51, 0.612)];
-
 fn main() -> io::Result<()> {
-    writeln!(io::stdout(), "{}", json!({ "least_price": least_price()?, "steps": LEAST }))?;
+    writeln!(io::stdout(), "{}", json!({ "least_price": least_price(LEAST)?, "steps": LEAST }))?;
     let steps: Vec<f64> = (0..=LAST_POWER).map(|power| f64::from(power).exp2()).collect();
     let optima: Vec<f64> = (0..=LAST_POWER).map(optimum).collect::<io::Result<_>>()?;
     let plan = |mechanism, objective| {
@@ -35,15 +32,10 @@ fn main() -> io::Result<()> {
     let anytime = plan(Mechanism::EndlessSquareRoot, Objective::Anytime)?;
     let capped = plan(Mechanism::SquareRoot, Objective::Mean)?;
     let root = Logarithmic::new(0.0, 0.0, -60.0).energy(&steps);
-    let published: Vec<Vec<f64>> = LOGARITHMIC
-        .iter()
-        .map(|&(gamma, delta)| {
-            let column = Logarithmic::new(gamma, delta, -700.0).total();
-            let rows = Logarithmic::new(-gamma, -delta, -60.0).energy(&steps);
-            rows.iter().zip(&optima).map(|(row, optimum)| row * column / optimum).collect()
-        })
-        .collect();
-    let (best, best_capped) = best_capped(&steps, &optima);
+    let endless = best(&steps, &optima, (-3.0, -0.55), |gamma| Logarithmic::new(gamma, 0.0, -700.0).total());
+    let ended = best(&steps, &optima, (-3.0, 0.5), |gamma| {
+        Logarithmic::new(gamma, 0.0, -60.0).energy(&steps[LAST_POWER as usize..])[0]
+    });
     let error = |plan: &Plan, step: u64| {
         plan.standard_error(step - 1).map(|error| error * error).map_err(io::Error::other)
     };
@@ -64,20 +56,21 @@ fn main() -> io::Result<()> {
             "anytime_step": price(error(&anytime, t)?),
             "square_root_capped": price(error(&capped, t)?),
             "doubling": doubling,
-            "logarithmic": published.iter().map(|prices| prices[place]).collect::<Vec<_>>(),
-            "logarithmic_capped": best_capped[place],
-            "logarithmic_capped_gamma": best,
+            "logarithmic": endless.1[place],
+            "logarithmic_gamma": endless.0,
+            "logarithmic_capped": ended.1[place],
+            "logarithmic_capped_gamma": ended.0,
         });
         writeln!(io::stdout(), "{line}")?;
     }
     Ok(())
 }
 
-/// A lower bound on the largest price of every mechanism over [`LEAST`] steps: γ_2² of the workload
+/// A lower bound on the largest price of every mechanism over so many steps: γ_2² of the workload
 /// whose row t is divided by the root of the optimum for t steps.
-fn least_price() -> io::Result<f64> {
-    let roots: Vec<f64> = (1..=LEAST).map(|t| Ok(gamma(t)?.1.sqrt().next_up())).collect::<io::Result<_>>()?;
-    let weighted = Matrix::from_fn(LEAST, LEAST, |t, j| if j <= t { 1.0 / roots[t] } else { 0.0 });
+fn least_price(steps: usize) -> io::Result<f64> {
+    let roots: Vec<f64> = (1..=steps).map(|t| Ok(gamma(t)?.1.sqrt().next_up())).collect::<io::Result<_>>()?;
+    let weighted = Matrix::from_fn(steps, steps, |t, j| if j <= t { 1.0 / roots[t] } else { 0.0 });
     Ok(gamma_2(Subject::Real(weighted), 1e-3, &()).map_err(io::Error::other)?.error_factor().0)
 }
 
@@ -107,17 +100,20 @@ fn gamma(steps: usize) -> io::Result<(f64, f64)> {
     Ok(gamma_f(subject, 1e-6, &()).map_err(io::Error::other)?.error_factor())
 }
 
-/// The exponent γ, with δ = 0, whose largest price is least if its columns end at 2^40 steps, and its
-/// prices.
-fn best_capped(steps: &[f64], optima: &[f64]) -> (f64, Vec<f64>) {
+/// The exponent γ in the range, with δ = 0, whose largest price is least if `column` is the square of
+/// its longest column, and its prices.
+fn best(
+    steps: &[f64],
+    optima: &[f64],
+    (mut low, mut high): (f64, f64),
+    column: impl Fn(f64) -> f64,
+) -> (f64, Vec<f64>) {
     let prices = |gamma: f64| -> Vec<f64> {
-        let columns = Logarithmic::new(gamma, 0.0, -60.0).energy(steps);
-        let column = columns[columns.len() - 1];
+        let column = column(gamma);
         let rows = Logarithmic::new(-gamma, 0.0, -60.0).energy(steps);
         rows.iter().zip(optima).map(|(row, optimum)| row * column / optimum).collect()
     };
     let largest = |gamma: f64| prices(gamma).into_iter().fold(0.0, f64::max);
-    let (mut low, mut high) = (-3.0, 0.5);
     while high - low > 0.01 {
         let (left, right) = (low + (high - low) / 3.0, high - (high - low) / 3.0);
         if largest(left) < largest(right) { high = right } else { low = left }
@@ -230,10 +226,7 @@ fn head(gamma: f64, delta: f64) -> [f64; HEAD] {
     for n in 1..LEN {
         log[n] = g[n] - (1..n).map(|k| k as f64 * log[k] * g[n - k]).sum::<f64>() / n as f64;
     }
-    let mut h = [0.0; LEN];
-    for k in 0..HEAD {
-        h[k] = 2.0 * log[k + 1];
-    }
+    let h: [f64; LEN] = std::array::from_fn(|k| log.get(k + 1).map_or(0.0, |next| 2.0 * next));
     let times = |a: [f64; LEN], b: [f64; LEN]| -> [f64; LEN] {
         std::array::from_fn(|n| (0..=n).map(|k| a[k] * b[n - k]).sum())
     };
@@ -254,6 +247,16 @@ mod tests {
         assert_eq!(root.head, [1.0, 0.5, 0.375, 0.3125]);
         let energy = root.energy(&[1.0, 2.0, 3.0]);
         assert_eq!(energy, [1.0, 1.25, 1.25 + 0.375 * 0.375]);
+    }
+
+    /// At one step there is nothing to pay. At two, with L[0, 0] = 1 at least and the optimum for two
+    /// steps beside it, a little; and each further step adds to it.
+    #[test]
+    fn the_least_price_rises_with_the_steps() {
+        let prices = [1, 2, 16, 64].map(|steps| least_price(steps).unwrap());
+        eprintln!("{prices:?}");
+        assert!((prices[0] - 1.0).abs() < 3e-3 && prices.is_sorted(), "{prices:?}");
+        assert!(prices[3] < 1.617, "{prices:?}");
     }
 
     /// A factorization and its inverse multiply to the prefix sum.

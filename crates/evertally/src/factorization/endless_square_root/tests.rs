@@ -184,7 +184,7 @@ fn strides_are_fine_enough_up_to_the_last_step() {
 /// Single precision beside doubles, with the same draws: the deviation stays far below the noise.
 ///
 /// Both noises are scaled to their standard error, and the root of the mean squared difference over
-/// the second half of 2^15 steps of 16 lanes is compared with what was measured, 1.3·10⁻⁵, twice over.
+/// the second half of 2^15 steps of 16 lanes is compared with what was measured, 4.0·10⁻⁶, twice over.
 /// There is no false alarm: draws are fixed.
 #[test]
 fn single_precision_follows_doubles() {
@@ -210,7 +210,7 @@ fn single_precision_follows_doubles() {
             }
         }
         let deviation = (squares / (8.0 * horizon as f64)).sqrt();
-        assert!(deviation < 2.6e-5 && deviation > 0.0, "{objective}: {deviation:e}");
+        assert!(deviation < 8e-6 && deviation > 0.0, "{objective}: {deviation:e}");
     }
 }
 
