@@ -90,12 +90,8 @@ impl Planner<'_> {
         for &mechanism in rivals.iter().filter(|mechanism| !only_exact || mechanism.has_exact_path()) {
             let takes_too_long = mechanism.preparation(self.horizon, self.spec.workload) > longest;
             // The optimum has no open keys, and integers only for reports: preparing it would be
-            // wasted. The chains are named or not taken for open keys, whose memory is what counts.
-            let is_in_vain = match mechanism {
-                Mechanism::Optimal => is_open || only_exact && !is_report,
-                Mechanism::Markov { .. } => is_open,
-                _ => false,
-            };
+            // wasted.
+            let is_in_vain = mechanism == Mechanism::Optimal && (is_open || only_exact && !is_report);
             if takes_too_long || is_in_vain || mechanism.noise() != self.budget.noise() {
                 continue;
             }
@@ -119,9 +115,9 @@ impl Planner<'_> {
     }
 
     /// The mechanism of which it is known that no other is better by more than a negligible amount:
-    /// the sum of Markov chains. Where its preparation takes too long, and for open keys, of which
-    /// each needs a third more memory with it, running totals take the graded square root, which is
-    /// within 0.2 % of the least mean error and within 1 % of the least worst error.
+    /// the sum of Markov chains. Where its preparation takes too long, running totals take the graded
+    /// square root, which is within 0.2 % of the least mean error and within 1 % of the least worst
+    /// error. The shape has no say: declared and open keys have the same noise.
     fn nearly_optimal(&self, longest: f64) -> Option<Plan> {
         // Changes of bounded squares cost a multiple of one step.
         let is_one_step = self.participations() == 1 || self.spec.participation.squares().is_some();
@@ -129,11 +125,10 @@ impl Planner<'_> {
             return None;
         }
         let is_prefix_sum = self.spec.workload == Workload::PrefixSum;
-        let is_open = self.spec.shape == Shape::OpenKeys;
         let (markov, graded) =
             (Mechanism::Markov { chains: None }, Mechanism::GradedSquareRoot { decays: None });
         let takes_too_long = markov.preparation(self.horizon, self.spec.workload) > longest;
-        if is_prefix_sum && (takes_too_long || is_open) {
+        if is_prefix_sum && takes_too_long {
             let is_long = self.horizon > ALWAYS_COMPARED;
             return is_long.then(|| self.plan_for(graded, &()).ok()).flatten();
         }

@@ -116,12 +116,16 @@ fn it_is_the_default_where_a_person_takes_part_once() {
     }
     let name = |objective| unbounded().budget(budget()).objective(objective).build().unwrap().noise_name();
     assert!(name(Objective::Anytime).as_bytes() != name(Objective::Mean).as_bytes());
-    for other in [
-        unbounded().budget(budget()).participation(Participation::at_most(3, 1).unwrap()),
-        Plan::unbounded(Workload::Decay { factor: 0.9 }).budget(budget()),
-        Plan::unbounded(Workload::SlidingWindow { width: 5 }).budget(budget()),
+    let markov = Mechanism::Markov { chains: None };
+    for (other, mechanism) in [
+        (
+            unbounded().budget(budget()).participation(Participation::at_most(3, 1).unwrap()),
+            Mechanism::SquareRoot,
+        ),
+        (Plan::unbounded(Workload::Decay { factor: 0.9 }).budget(budget()), markov),
+        (Plan::unbounded(Workload::SlidingWindow { width: 5 }).budget(budget()), Mechanism::SquareRoot),
     ] {
-        assert_eq!(other.build().unwrap().mechanism(), Mechanism::SquareRoot);
+        assert_eq!(other.build().unwrap().mechanism(), mechanism);
     }
     let known = Plan::prefix_sum(10).budget(budget()).objective(Objective::Anytime).build();
     assert!(known.unwrap_err().to_string().contains("unless the end is unknown"));

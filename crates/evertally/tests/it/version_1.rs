@@ -88,12 +88,14 @@ fn cases() -> Vec<(String, Kind, Plan)> {
         if !newer.contains(&chosen.mechanism()) {
             return chosen;
         }
-        // What version 0.1 chose without being asked.
-        let graded = Mechanism::GradedSquareRoot { decays: None };
-        let older = [Mechanism::Optimal, graded, Mechanism::SquareRoot, Mechanism::NormalizedSquareRoot];
-        let made = older.iter().filter_map(|mechanism| builder.clone().mechanism(*mechanism).build().ok());
+        // What version 0.1 chose without being asked: the least error of all, before rounding.
+        let older = Mechanism::ALL.into_iter().filter(|mechanism| !newer.contains(mechanism));
+        let made = older.filter_map(|mechanism| builder.clone().mechanism(mechanism).build().ok());
         let is_wanted = |plan: &Plan| plan.arithmetic() == chosen.arithmetic();
-        let error = |plan: &Plan| plan.accuracy().aimed_at(plan.objective());
+        let error = |plan: &Plan| {
+            let accuracy = plan.accuracy();
+            if plan.objective() == Objective::Worst { accuracy.max_error } else { accuracy.mean_error }
+        };
         made.filter(is_wanted).min_by(|a, b| error(a).total_cmp(&error(b))).unwrap()
     };
     cases.into_iter().map(|(name, kind, builder)| (name, kind, build(builder))).collect()

@@ -74,7 +74,7 @@ pub(crate) fn run(args: &CountArgs) -> Result<()> {
     if let Some(grid) = state.as_ref().and_then(StateFile::grid) {
         task.keep_grid(grid);
     }
-    if let Some(mechanism) = state.as_ref().and_then(StateFile::mechanism) {
+    if let Some(mechanism) = state.as_ref().and_then(|state| state.mechanism(&task.plan_facts())) {
         task.keep_mechanism(mechanism);
     }
     if args.follow && format == OutputFormat::Parquet {

@@ -126,7 +126,11 @@ impl Chains {
         chains.carries.reverse();
         let (mut covariance, mut numbers, mut all) = (NO_SQUARE, Numbers::default(), Vec::new());
         for block in 0..chains.timeline.blocks() {
-            chains.covariances.push(packed(&covariance, chains.count));
+            // What is held is what goes on: rounding leaves P not quite symmetric, and a block that is
+            // made again begins from the held half.
+            let held = packed(&covariance, chains.count);
+            covariance = unpacked(&held);
+            chains.covariances.push(held);
             let mut carry = chains.carries[block as usize];
             chains.backward(block, &mut carry, &mut scratch);
             chains.forward(block, &mut covariance, &scratch, &mut numbers);

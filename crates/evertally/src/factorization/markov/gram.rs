@@ -10,14 +10,15 @@
 //! has the square 1/β² + GᵀQ_{t+1}G.
 //!
 //! **Guarantee.** d is never too small. *Proof.* Q, q and c are off by the rounding of their last
-//! step, and by what V of the step after is off at (x′, λz). An input of ones keeps x on the simplex:
-//! x ≥ 0 and 1ᵀx is the input so far, because 0 ≤ 1−p ≤ λ, G ≥ 0 and 1ᵀG = 1, so that e ≥ 0 and 1ᵀx′
-//! = u_t. So the rounding of one step, at most ε per entry, changes V by at most ε(|x|₁ + |z|)² ≤ 4ε.
-//! It decays with the input, by λ² per step. An entry is a sum of products of entries of the step
-//! before with shares G that add up to one; a dot product of J terms is off by (J + 2) units of its
-//! largest. Added up along the recursion, every entry is off by less than (4J + 40) units of the
-//! largest entry and of 1/β². [`Form::slack`] is that sum, four times over, and is added to d². A
-//! form that is not negative has no entry beyond its diagonal. Shares G that differ by a few units in
+//! step, and by what V of the step after is off at (x′, λz). The input λ^{s−t} keeps x on a simplex:
+//! x ≥ 0 and 1ᵀx is the last input, because 0 ≤ 1−p ≤ λ, G ≥ 0 and 1ᵀG = 1, so that e ≥ 0 and 1ᵀx′ =
+//! u_t. So the rounding of one step, at most ε per entry, changes V by at most ε(λ|x|₁ + |z|)² ≤ 4εz²:
+//! the entries of Q and q are multiplied by 1−p ≤ λ, and x is at most z/λ. It decays with the input, by
+//! λ² per step. An entry is a sum of products of entries of the step before with shares G that add up
+//! to one. In units of M, the larger of the largest entry and 1/β², the shares are off by 6, the image
+//! QG by J + 7, GᵀQG by J + 18, the innovation by J + 31, the sum of all these by 3J + 54, and its
+//! products with 1−p by 3J + 74. [`Form::slack`] adds up 4J + 80 units per step, times the four of
+//! above, and is added to d². A form that is not negative has no entry beyond its diagonal. Shares G that differ by a few units in
 //! the last place, as those of the integer filter do, are within the same bound. Then d is rounded
 //! up to single precision.
 //!
@@ -83,7 +84,7 @@ impl Form {
         let factor = 1.0 - loss;
         let mut inverse_squares = 0.0;
         let Self { square, linear, constant, slack } = self;
-        let rounding = 4.0 * (4 * count + 40) as f64 * UNIT;
+        let rounding = 4.0 * (4 * count + 80) as f64 * UNIT;
         vectorised(
             #[inline(always)]
             || {
@@ -128,6 +129,6 @@ impl Form {
                 }
             },
         );
-        inverse_squares * (1.0 + 1e-9)
+        inverse_squares * (1.0 + 1e-5)
     }
 }

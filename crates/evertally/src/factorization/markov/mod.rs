@@ -155,7 +155,11 @@ impl Markov {
         let chains =
             chains.map_or_else(|| chains_for(request.horizon, factor, objective), |chains| chains as usize);
         let parts = Parts::new(request.horizon, factor, objective, &shape, chains);
-        if !(parts.profile.mean.is_finite() && parts.run.bounds().least_norm > 0.0) {
+        let bounds = parts.run.bounds();
+        // Not a number anywhere ends here. Norms that differ by less than a factor of two have exact
+        // differences.
+        let are_regular = bounds.least_norm > 0.0 && bounds.largest_rise < 2.0;
+        if !(parts.profile.mean.is_finite() && are_regular) {
             return Err(Error::too_costly(mechanism, "its numbers overflow at this decay"));
         }
         Ok(Self { horizon: request.horizon, workload: request.workload, shape, parts, mechanism })

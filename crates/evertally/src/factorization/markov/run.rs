@@ -38,6 +38,7 @@ impl Run {
                 largest_norm: 0.0,
                 least_norm: f64::INFINITY,
                 norm_variation: 0.0,
+                largest_rise: 1.0,
                 largest_diagonal: 0.0,
                 largest_drive: 0.0,
             },
@@ -46,7 +47,10 @@ impl Run {
         let (mut form, mut block) = (Form::zero(), Block::default());
         let (mut after, mut inverse_squares) = (None, 0.0);
         for number in (0..blocks).rev() {
-            run.forms.push(form.hold(run.chains.count));
+            // As for P: what is held is what goes on.
+            let held = form.hold(run.chains.count);
+            form = Form::from_held(&held);
+            run.forms.push(held);
             match numbers.pop() {
                 Some(numbers) => block.numbers = numbers,
                 None => run.chains.numbers(number, &mut block.scratch, &mut block.numbers),
@@ -62,7 +66,7 @@ impl Run {
         }
         run.forms.reverse();
         run.first_norms.reverse();
-        run.inverse_norm = (inverse_squares * (1.0 + 1e-9)).sqrt();
+        run.inverse_norm = (inverse_squares * (1.0 + 1e-5)).sqrt();
         all.reverse();
         (run, all)
     }
@@ -82,7 +86,7 @@ impl Run {
     fn norms(&self, number: u64, form: &mut Form, block: &mut Block) -> f64 {
         let squares = form.back_over(&block.numbers, self.chains.count, self.chains.loss, &mut block.norms);
         if self.timeline().is_steady(number) {
-            // What the columns of the steps before differ in is far below the last place.
+            // What the norms of the steps before differ by is far below the last place.
             let largest = block.norms.iter().copied().fold(0.0, f32::max).next_up();
             block.norms.fill(largest);
         }
@@ -104,7 +108,8 @@ impl Run {
             let drive = drives.iter().map(|drive| f64::from(*drive)).sum::<f64>() * (1.0 + 1e-12);
             bounds.largest_norm = bounds.largest_norm.max(norm);
             bounds.least_norm = bounds.least_norm.min(norm);
-            bounds.norm_variation += (next - norm).abs() * (1.0 + 1e-9);
+            bounds.norm_variation += (next - norm).abs() * (1.0 + 1e-6);
+            bounds.largest_rise = bounds.largest_rise.max(next / norm).max(norm / next);
             bounds.largest_drive = bounds.largest_drive.max(drive);
             bounds.largest_diagonal = bounds.largest_diagonal.max(norm * drive * (1.0 + 1e-12));
         }

@@ -164,3 +164,47 @@ fn other_workloads_and_numbers_of_chains_are_refused() {
     );
     assert!(message(&request(Workload::Decay { factor: 1.0 - 1e-9 }, 1 << 40), None).is_some());
 }
+
+/// Every block is the same wherever it is made, and neighbours agree on the norm between them.
+#[test]
+fn blocks_are_made_again_bit_for_bit() {
+    for (n, workload) in [(70_000, Workload::PrefixSum), (40_000, Workload::Decay { factor: 0.999 })] {
+        let factor = factor_of(workload, n).unwrap();
+        let shape = Shape::for_horizon(n, factor, Objective::Mean);
+        let timeline = Timeline::new(n, factor);
+        let weights = Weights::new(timeline.steps, reach(n, factor), &shape, Objective::Mean);
+        let fractions = inverse_square_root(1e-9, 4.0, 9);
+        let (chains, numbers) = Chains::new(timeline, weights, factor, &fractions, true);
+        let (run, blocks) = Run::new(chains, numbers);
+        let mut block = Block::default();
+        for (number, kept) in blocks.iter().enumerate() {
+            run.read(number as u64, &mut block);
+            assert!(
+                block.numbers.losses == kept.numbers.losses && block.numbers.drives == kept.numbers.drives
+            );
+            assert_eq!(block.norms, kept.norms, "{number}");
+        }
+        let (mut here, mut next) = (ChainBlock::default(), ChainBlock::default());
+        run.block(0, &mut here);
+        while here.first + (here.losses.len() as u64) < n {
+            run.block(here.first + here.losses.len() as u64, &mut next);
+            assert_eq!(here.norms.last(), next.norms.first(), "{}", next.first);
+            std::mem::swap(&mut here, &mut next);
+        }
+    }
+}
+
+/// Between the rows that are kept, what is stated is no less than the row.
+#[test]
+fn interpolated_rows_are_upper_bounds() {
+    let n = 9000;
+    let markov = markov(n, Workload::PrefixSum, Objective::Mean, None);
+    let mut interpolated = 0;
+    for step in 2000..7000 {
+        let stated = markov.row_norm_squared(step);
+        let exact = markov.parts.profile.exact_row(&markov.parts.run, step);
+        assert!(stated >= exact && stated < exact * (1.0 + 1e-6), "{step}: {stated} {exact}");
+        interpolated += u32::from(stated != exact);
+    }
+    assert!(interpolated > 1000);
+}

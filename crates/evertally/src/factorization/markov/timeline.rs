@@ -6,8 +6,8 @@
 //! timeline is the horizon.
 //!
 //! **Guarantee.** The steps of the steady block, those of the start's last block and the first of
-//! the end ([`Timeline::frozen`]) have the same losses and drives. What a column of R adds beyond
-//! [`CONVERGED`] memories is below e^{−2·32} of its first entry, so the column norms of the timeline
+//! the end ([`Timeline::frozen`]) have the same losses and drives. What a column adds beyond
+//! [`CONVERGED`] memories to the square of its norm is below e^{−2·32} of it, so the column norms of the timeline
 //! are those of the horizon.
 
 use std::ops::Range;

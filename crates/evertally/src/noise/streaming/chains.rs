@@ -12,7 +12,7 @@
 //! **Guarantee.** Losses, drives and norms are single-precision numbers, and every path uses exactly
 //! these: doubles, single precision and integers apply one and the same matrix. 0 ≤ p ≤ 1 and b ≥ 0.
 //! The differences of norms are exact, because neighbouring norms differ by less than a factor of
-//! two.
+//! two ([`ChainBounds::largest_rise`]).
 
 use std::sync::Arc;
 
@@ -68,6 +68,8 @@ pub struct ChainBounds {
     pub least_norm: f64,
     /// An upper bound on Σ|d_{t+1} − d_t|.
     pub norm_variation: f64,
+    /// The largest ratio of neighbouring norms, the larger over the smaller.
+    pub largest_rise: f64,
     /// An upper bound on every d·Σb, the diagonal of L.
     pub largest_diagonal: f64,
     /// An upper bound on every Σb.
@@ -118,19 +120,24 @@ pub(super) struct ChainBurst {
 }
 
 impl ChainBurst {
-    /// The burst that starts at this step, which is a multiple of eight.
-    pub(super) fn read(reader: &mut ChainReader, first: u64) -> Box<Self> {
+    /// The burst that starts at this step.
+    pub(super) fn read(reader: &mut ChainReader, first: u64, horizon: u64) -> Box<Self> {
         let mut burst = Box::new(Self {
             losses: [[0.0; MAX_CHAINS]; BURST],
             drives: [[0.0; MAX_CHAINS]; BURST],
             norms: [1.0; BURST + 1],
         });
-        let (block, _) = reader.load(first);
-        let i = (first - block.first) as usize;
-        let len = BURST.min(block.losses.len() - i);
-        burst.losses[..len].copy_from_slice(&block.losses[i..i + len]);
-        burst.drives[..len].copy_from_slice(&block.drives[i..i + len]);
-        burst.norms[..=len].copy_from_slice(&block.norms[i..=i + len]);
+        let mut k = 0;
+        while k < BURST && first + (k as u64) < horizon {
+            let step = first + k as u64;
+            let (block, _) = reader.load(step);
+            let i = (step - block.first) as usize;
+            let len = (BURST - k).min(block.losses.len() - i);
+            burst.losses[k..k + len].copy_from_slice(&block.losses[i..i + len]);
+            burst.drives[k..k + len].copy_from_slice(&block.drives[i..i + len]);
+            burst.norms[k..=k + len].copy_from_slice(&block.norms[i..=i + len]);
+            k += len;
+        }
         burst
     }
 }

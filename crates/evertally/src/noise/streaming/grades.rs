@@ -119,7 +119,7 @@ impl GradeReader {
     /// The numbers of the burst that starts at this step.
     pub(super) fn burst(&mut self, first: u64) -> BurstGrades<f64> {
         if let Some(chains) = &mut self.chains {
-            return BurstGrades::of_chains(ChainBurst::read(chains, first));
+            return BurstGrades::of_chains(ChainBurst::read(chains, first, self.horizon));
         }
         let mut grades = BurstGrades::flat();
         let Some(blocks) = &mut self.blocks else { return grades };

@@ -128,12 +128,14 @@ impl Recipe {
     ///
     /// The numbers of chains are single-precision already. What is rounded is the loss 1 − λ of the
     /// workload, by a relative δ = 2⁻²⁴ at most. A′⁻¹A − I = (λ − λ′)S A, with S the shift, changes
-    /// a column by a relative δ, and the norms d are those of A instead of A′, a second δ. The
-    /// factor itself is rounded once.
+    /// a column by a relative δ, and the norms d are those of A instead of A′, another δ times the
+    /// ratio of later norms to the column's own. The factor itself is rounded once.
     pub(super) fn in_singles(&self) -> (Self, f64) {
         let unit = libm::exp2(-24.0);
-        if self.chains.is_some() {
-            return (self.clone(), 1.0 + 4.0 * unit);
+        if let Some(source) = &self.chains {
+            let bounds = source.bounds();
+            let ratio = bounds.largest_norm / bounds.least_norm;
+            return (self.clone(), 1.0 + (3.0 + ratio) * unit);
         }
         let has_sum = self.decays.first().is_some_and(|first| first.decay == 1.0);
         let mut recipe = Self { decays: Vec::new(), ..self.clone() };

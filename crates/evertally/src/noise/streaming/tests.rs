@@ -88,6 +88,7 @@ impl ChainSource for Swaying {
             largest_norm: 1.8,
             least_norm: 1.2,
             norm_variation: 0.5 * self.horizon as f64,
+            largest_rise: 1.5,
             largest_diagonal: 6.0,
             largest_drive: 3.0,
         }

@@ -58,10 +58,13 @@ impl StateFile {
         text.parse().ok()
     }
 
-    /// The mechanism of the runs before, if there were any.
-    pub(in crate::commands::count) fn mechanism(&self) -> Option<Mechanism> {
-        let (_, text) = self.saved.as_ref()?.facts.iter().find(|(name, _)| name == "mechanism")?;
-        text.parse().ok()
+    /// The mechanism of the runs before, if there were any and these choices are theirs. With other
+    /// choices the state is refused, and the mechanism might not even serve them.
+    pub(in crate::commands::count) fn mechanism(&self, choices: &[(&str, String)]) -> Option<Mechanism> {
+        let facts = &self.saved.as_ref()?.facts;
+        let fact = |name: &str| facts.iter().find(|(other, _)| other == name).map(|(_, text)| text);
+        let are_theirs = choices.iter().all(|(name, text)| fact(name) == Some(text));
+        fact("mechanism").filter(|_| are_theirs)?.parse().ok()
     }
 
     /// The locked file; `None` if there is none.
