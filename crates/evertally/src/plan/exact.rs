@@ -11,9 +11,9 @@
 
 use crate::factorization::{Factorization, IntegerDecoder};
 use crate::noise::integer::{
-    Filter, FilterCorrelator, IntegerCorrelator, IntegerField, IntegerLanes, IntegerLaw, IntegerNoise,
-    MAX_DRAW_SCALES, ReversibleLane, RowsCorrelator, StepReader, SumCorrelator, WindowCorrelator,
-    WindowDecays, filter_rounding,
+    FEWER_BITS, Filter, FilterCorrelator, IntegerCorrelator, IntegerField, IntegerLanes, IntegerLaw,
+    IntegerNoise, MAX_DRAW_SCALES, ReversibleLane, RowsCorrelator, StepReader, SumCorrelator,
+    WindowCorrelator, WindowDecays, filter_rounding,
 };
 use crate::noise::{NoiseKey, Progress, Recipe};
 use crate::noise_name::{Layout, Purpose};
@@ -24,12 +24,11 @@ use crate::spec::{PlanSpec, Shape};
 use crate::workload::Workload;
 use crate::{Error, Result};
 
-/// Bits of s: for the filter, for a graded filter (where some draws are much larger), for one whose
-/// grades fall to zero (where sums are much larger), for a window (which holds larger sums), and for
-/// draws that are added up as doubles.
+/// Bits of s: for the filter, also for one whose grades fall to zero, for a graded filter (where some
+/// draws are much larger), for a window (which holds larger sums), and for draws that are added up as
+/// doubles.
 const FILTER_BITS: i32 = 46;
 const GRADED_BITS: i32 = 42;
-const FALLING_BITS: i32 = 38;
 const WINDOW_BITS: i32 = 44;
 const SUM_BITS: i32 = 37;
 /// Sums of Laplace draws are larger, and their precision is not charged for.
@@ -110,7 +109,7 @@ impl Exact {
             IntegerDecoder::Sums { .. } => SUM_BITS,
             IntegerDecoder::Filter { recipe, .. } if recipe.grading.is_some() => {
                 let is_falling = recipe.grading.as_ref().is_some_and(|grading| grading.bounds().is_falling);
-                if is_falling { FALLING_BITS } else { GRADED_BITS }
+                if is_falling { FILTER_BITS } else { GRADED_BITS }
             }
             IntegerDecoder::Rows { .. } => GRADED_BITS,
             IntegerDecoder::Filter { .. } => FILTER_BITS,
@@ -198,6 +197,7 @@ impl ExactRequest<'_> {
                 let bounds = source.bounds();
                 check_states(
                     scale * bounds.largest_drive * bounds.norm_variation.max(1.0),
+                    MAX_STATE_BITS,
                     horizon,
                     mechanism,
                 )?;
@@ -207,12 +207,14 @@ impl ExactRequest<'_> {
                 let bounds = recipe.grading.as_ref().map(|grading| grading.bounds());
                 let (largest, least) =
                     bounds.map_or((1.0, 1.0), |bounds| (bounds.largest_ratio, bounds.least_grade));
-                let norms = if bounds.is_some_and(|b| b.is_falling) { FALLING_NORMS } else { NORMS };
+                let is_falling = bounds.is_some_and(|bounds| bounds.is_falling);
+                let norms = if is_falling { FALLING_NORMS } else { NORMS };
+                let bits = MAX_STATE_BITS + if is_falling { f64::from(FEWER_BITS) } else { 0.0 };
                 if bounds.is_some_and(|b| !(norms.contains(&b.least_norm) && norms.contains(&b.largest_norm)))
                 {
                     return Err(Error::unsupported(mechanism, UNEVEN));
                 }
-                check_states(scale * largest / least, horizon, mechanism)?;
+                check_states(scale * largest / least, bits, horizon, mechanism)?;
                 (filter_rounding(recipe, horizon), *amplification, largest)
             }
             IntegerDecoder::Rows { rows, amplification } => {
@@ -226,7 +228,7 @@ impl ExactRequest<'_> {
                 // of the filter.
                 let kept = decays.iter().map(|decay| 1.0 / decay.loss).fold(1.0, f64::max);
                 let weight = recipe.decays.first().map_or(1.0, |first| first.weight);
-                check_states(scale * (weight * kept).max(1.0), horizon, mechanism)?;
+                check_states(scale * (weight * kept).max(1.0), MAX_STATE_BITS, horizon, mechanism)?;
                 (WindowCorrelator::rounding(recipe, horizon, decays.len()), *amplification, 1.0)
             }
         };
@@ -250,8 +252,8 @@ impl ExactRequest<'_> {
 
 /// Refuses lanes whose numbers could outgrow 128 bits. A number is a sum of one draw per step, each
 /// with at most this standard deviation.
-fn check_states(deviation: f64, horizon: u64, mechanism: crate::Mechanism) -> Result<()> {
-    if libm::log2(MAX_SUM_DEVIATIONS * deviation * (horizon as f64).sqrt()) > MAX_STATE_BITS {
+fn check_states(deviation: f64, bits: f64, horizon: u64, mechanism: crate::Mechanism) -> Result<()> {
+    if libm::log2(MAX_SUM_DEVIATIONS * deviation * (horizon as f64).sqrt()) > bits {
         return Err(Error::unsupported(mechanism, OUTGROWN));
     }
     Ok(())

@@ -26,6 +26,10 @@ use crate::noise::streaming::{ChainSource, Recipe};
 /// Fraction bits of the numbers of a lane.
 pub(super) const FRACTION: u32 = 40;
 
+/// How many fraction bits fewer the numbers of a lane have if grades fall to zero, where sums of z/d
+/// are much larger. Their draws then need no coarser unit.
+pub(crate) const FEWER_BITS: u32 = 8;
+
 /// The maximum draw, in its standard deviations or scales; see [`super::law`].
 pub(crate) const MAX_DRAW_SCALES: f64 = 256.0;
 
@@ -70,6 +74,8 @@ struct Tap {
 pub(crate) struct Filter {
     taps: Vec<Tap>,
     is_graded: bool,
+    /// Fraction bits that are dropped: [`FEWER_BITS`] or none.
+    dropped: u32,
     /// The number of chains, and what ζ keeps per step with them.
     chains: usize,
     kept: Keep,
@@ -128,7 +134,14 @@ pub(crate) fn rounding(recipe: &Recipe, horizon: u64) -> f64 {
             bounds.largest_norm * past + 1.0 + bounds.norm_variation * (past + DRIVE_ERROR) + horizon as f64
         }
     };
-    0.5 + 1.01 * parts * libm::exp2(-f64::from(FRACTION))
+    // Dropping bits of a drive that is off by three finer parts leaves it within the same three.
+    0.5 + 1.01 * parts * libm::exp2(-f64::from(FRACTION - dropped(recipe)))
+}
+
+/// The fraction bits that the numbers of this recipe have fewer.
+fn dropped(recipe: &Recipe) -> u32 {
+    let is_falling = recipe.grading.as_ref().is_some_and(|grading| grading.bounds().is_falling);
+    if is_falling { FEWER_BITS } else { 0 }
 }
 
 impl Filter {
@@ -140,6 +153,7 @@ impl Filter {
         Self {
             taps,
             is_graded: recipe.grading.is_some(),
+            dropped: dropped(recipe),
             chains: recipe.chains.as_ref().map_or(0, |source| source.chains()),
             kept: if loss > 0.0 { Keep::AllBut(Factor::new(loss)) } else { Keep::All },
         }
@@ -187,9 +201,9 @@ impl Filter {
             self.drive(lane, z << FRACTION);
             return z + expected;
         };
-        let expected = rounded(graded.norm.times(past) + carry);
+        let expected = rounded_to(graded.norm.times(past) + carry, FRACTION - self.dropped);
         let z = white(expected);
-        let drive = graded.drive(z);
+        let drive = graded.drive(z) >> self.dropped;
         lane[self.taps.len()] -= graded.rise.times(past + drive);
         self.drive(lane, drive);
         z + expected
@@ -225,5 +239,11 @@ impl Filter {
 /// Rounds a number of parts to the nearest integer.
 #[inline(always)]
 pub(super) fn rounded(parts: i128) -> i128 {
-    (parts + (1 << (FRACTION - 1))) >> FRACTION
+    rounded_to(parts, FRACTION)
+}
+
+/// The same for parts of this many fraction bits.
+#[inline(always)]
+fn rounded_to(parts: i128, fraction: u32) -> i128 {
+    (parts + (1 << (fraction - 1))) >> fraction
 }

@@ -43,7 +43,7 @@ mod words;
 pub(crate) use correlator::{FilterCorrelator, IntegerCorrelator, SumCorrelator};
 pub use draws::IntegerNoise;
 pub(crate) use field::IntegerField;
-pub(crate) use filter::{Filter, MAX_DRAW_SCALES, are_within_reach, rounding as filter_rounding};
+pub(crate) use filter::{FEWER_BITS, Filter, MAX_DRAW_SCALES, are_within_reach, rounding as filter_rounding};
 pub use law::IntegerLaw;
 pub(crate) use lazy::{IntegerLane, IntegerLanes};
 pub(crate) use reverse::ReversibleLane;

@@ -164,7 +164,10 @@ impl StepReader {
             let i = (step - block.first) as usize;
             let (norm, next) = (f64::from(block.norms[i]), f64::from(block.norms[i + 1]));
             return StepNumbers {
-                scale: integer_scale(self.scale * (norm * sum(&block.drives[i]))),
+                // The sum over the chains is rounded as well.
+                scale: integer_scale(
+                    self.scale * (norm * sum(&block.drives[i])) * (1.0 + 20.0 * f64::EPSILON),
+                ),
                 graded: Some(Graded::new(norm, next)),
                 chains: Some((Arc::clone(&self.factors), i)),
             };
@@ -184,10 +187,9 @@ impl StepReader {
     }
 }
 
-/// An integer that is at least the product of three doubles, which two roundings may have reduced,
-/// and more if one of them is a sum over the chains.
+/// An integer that is at least the product of three doubles, which two roundings may have reduced.
 pub(super) fn integer_scale(scale: f64) -> u64 {
-    (scale * (1.0 + 24.0 * f64::EPSILON)).ceil() as u64
+    (scale * (1.0 + 4.0 * f64::EPSILON)).ceil() as u64
 }
 
 #[cfg(test)]
