@@ -191,9 +191,13 @@ impl<'a> Task<'a> {
     }
 
     /// The choices of the plan that decide which mechanisms can serve, as a header states them.
-    pub(super) fn plan_facts(&self) -> [(&'static str, String); 2] {
+    pub(super) fn plan_facts(&self) -> [(&'static str, String); 3] {
         let budget = self.spec.budget.budget().map(|budget| budget.to_string());
-        [("workload", self.spec.workload.to_string()), ("budget", budget.unwrap_or_default())]
+        [
+            ("horizon", self.spec.horizon.to_string()),
+            ("workload", self.spec.workload.to_string()),
+            ("budget", budget.unwrap_or_default()),
+        ]
     }
 
     /// Goes on with the mechanism of earlier runs if none is named. Another version of the program may

@@ -18,9 +18,9 @@
 //! to one. In units of M, the larger of the largest entry and 1/β², the shares are off by 6, the image
 //! QG by J + 7, GᵀQG by J + 18, the innovation by J + 31, the sum of all these by 3J + 54, and its
 //! products with 1−p by 3J + 74. [`Form::slack`] adds up 4J + 80 units per step, times the four of
-//! above, and is added to d². A form that is not negative has no entry beyond its diagonal. Shares G that differ by a few units in
-//! the last place, as those of the integer filter do, are within the same bound. Then d is rounded
-//! up to single precision.
+//! above, and is added to d². A form that is not negative has no entry beyond its diagonal. Shares G
+//! that differ by a few units in the last place, as those of the integer filter do, are within the
+//! same bound. Then d is rounded up to single precision.
 //!
 //! It follows that R = L₀⁻¹A diag(1/d) ≥ 0: e ≥ 0 at every step.
 //!

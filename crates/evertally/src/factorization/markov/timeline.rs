@@ -7,8 +7,8 @@
 //!
 //! **Guarantee.** The steps of the steady block, those of the start's last block and the first of
 //! the end ([`Timeline::frozen`]) have the same losses and drives. What a column adds beyond
-//! [`CONVERGED`] memories to the square of its norm is below e^{−2·32} of it, so the column norms of the timeline
-//! are those of the horizon.
+//! [`CONVERGED`] memories to the square of its norm is below e^{−2·32} of it, so the column norms of
+//! the timeline are those of the horizon.
 
 use std::ops::Range;
 
