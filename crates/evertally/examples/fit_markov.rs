@@ -106,12 +106,11 @@ fn solve(mut matrix: [[f64; KNOTS]; KNOTS], mut right: [f64; KNOTS]) -> [f64; KN
         let pivot = pivot.unwrap_or(i);
         matrix.swap(i, pivot);
         right.swap(i, pivot);
+        let (row, value) = (matrix[i], right[i]);
         for k in i + 1..KNOTS {
-            let factor = matrix[k][i] / matrix[i][i];
-            for c in i..KNOTS {
-                matrix[k][c] -= factor * matrix[i][c];
-            }
-            right[k] -= factor * right[i];
+            let factor = matrix[k][i] / row[i];
+            matrix[k].iter_mut().zip(&row).for_each(|(entry, above)| *entry -= factor * above);
+            right[k] -= factor * value;
         }
     }
     for i in (0..KNOTS).rev() {
@@ -202,6 +201,9 @@ fn table(objective: Objective, name: &str, what: &str) -> String {
 fn main() {
     let mut text = String::from(
         "//! The fitted numbers. Made by `cargo xtask fit markov`; not to be edited.
+
+// No number here is a constant of mathematics, even if it looks like one.
+#![allow(clippy::approx_constant)]
 
 use super::weights::KNOTS;
 

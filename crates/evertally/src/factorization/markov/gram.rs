@@ -94,10 +94,9 @@ impl Form {
                     let inverse = 1.0 / total(&drives);
                     let shares = drives.map(|drive| drive * inverse);
                     let mut image = NO_ROW;
-                    for k in 0..count {
-                        let share = shares[k];
+                    for (row, share) in square.iter().zip(&shares).take(count) {
                         for i in 0..W {
-                            image[i] += square[k][i] * share;
+                            image[i] += row[i] * share;
                         }
                     }
                     let (mut products, mut cross) = (NO_ROW, NO_ROW);
@@ -107,8 +106,8 @@ impl Form {
                         linear[i] *= factor;
                         cross[i] = shares[i] * linear[i];
                     }
-                    for k in 0..count {
-                        largest = largest.max(square[k][k]);
+                    for (k, row) in square.iter().enumerate().take(count) {
+                        largest = largest.max(row[k]);
                     }
                     let (own, cross) = (total(&products), total(&cross));
                     let square_of_inverse = inverse * inverse;

@@ -1,5 +1,8 @@
 //! The fitted numbers. Made by `cargo xtask fit markov`; not to be edited.
 
+// No number here is a constant of mathematics, even if it looks like one.
+#![allow(clippy::approx_constant)]
+
 use super::weights::KNOTS;
 
 /// Rows of one damping κ = −n ln λ: a horizon, ln v at the knots, and the interval of the nodes.

@@ -18,7 +18,7 @@ pub(crate) struct ReversibleLane {
 enum Decoder {
     Filter {
         filter: Filter,
-        steps: StepReader,
+        steps: Box<StepReader>,
         lane: Vec<i128>,
         /// The decays of a window, and the sums of its last steps.
         window: Option<(WindowDecays, Vec<i128>)>,
@@ -38,7 +38,7 @@ impl ReversibleLane {
             (decays, sums)
         });
         let lane = vec![0; filter.rows()];
-        Self { step: 0, decoder: Decoder::Filter { filter, steps, lane, window } }
+        Self { step: 0, decoder: Decoder::Filter { filter, steps: Box::new(steps), lane, window } }
     }
 
     /// The lane of a decoder that is written out.

@@ -49,15 +49,14 @@ impl SingleChains {
     #[inline(always)]
     fn take(&mut self, values: &mut [f64; BURST], grades: &BurstGrades<f64>) {
         let Some(numbers) = &grades.chains else { return };
-        for k in 0..BURST {
-            let g = values[k];
-            let (losses, drives) = (&numbers.losses[k], &numbers.drives[k]);
+        for (k, value) in values.iter_mut().enumerate() {
+            let (losses, drives, g) = (&numbers.losses[k], &numbers.drives[k], *value);
             for j in 0..MAX_CHAINS {
                 let x = self.state[j];
                 self.state[j] = x + (f64::from(drives[j]) * g - f64::from(losses[j]) * x);
             }
             let u = total(&self.state);
-            values[k] = self.scale * (grades.norm[k] * u + self.zeta);
+            *value = self.scale * (grades.norm[k] * u + self.zeta);
             self.zeta -= grades.rise[k] * u;
             self.zeta -= self.loss * self.zeta;
         }
