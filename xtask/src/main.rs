@@ -95,7 +95,7 @@ Benchmarks, each of which writes bench/NAME.json and bench/NAME.md:
   bench service [quick]
                    The service under load, compared with a bare endpoint; 10,000 counters that tick;
                    1,000 slow connections
-  bench optimum [quick]
+  bench optimum [quick | LONGEST]
                    Errors of the optimum, streamed, beside certified optima at 300 horizons
   bench spark [quick]
                    Private counts on Spark, compared with plain ones; a closed step; noise for vectors
@@ -147,8 +147,9 @@ fn main() -> ExitCode {
         ["bench", "learn"] => bench::learn::run(false),
         ["bench", "learn", "quick"] => bench::learn::run(true),
         ["bench", "noise"] => bench::noise::run(),
-        ["bench", "optimum"] => bench::optimum::run(false),
-        ["bench", "optimum", "quick"] => bench::optimum::run(true),
+        ["bench", "optimum"] => bench::optimum::run(false, bench::optimum::LONGEST),
+        ["bench", "optimum", "quick"] => bench::optimum::run(true, bench::optimum::LONGEST),
+        ["bench", "optimum", longest] => bench::optimum::run(false, longest),
         ["bench", "spark"] => bench::spark::run(false),
         ["bench", "spark", "quick"] => bench::spark::run(true),
         ["bench", "stream"] => bench::stream::run(),

@@ -11,6 +11,9 @@ use evertally::{Budget, Mechanism, Objective, Plan, PlanSpec, Workload};
 /// The relative gap of certificates, in γ.
 const GAP: f64 = 2e-7;
 
+/// Long horizons that are always measured, unless the run is a short one.
+const LONG: [u64; 3] = [300_000, 700_001, 1 << 20];
+
 /// The longest horizon of the worst step, whose certificates take longer.
 const LONGEST_WORST: u64 = 1 << 16;
 
@@ -57,7 +60,10 @@ fn main() {
         let log = 2.0_f64.ln() + uniform.next() * (longest as f64 / 2.0).ln();
         (log.exp().round() as u64).clamp(2, longest)
     };
-    let horizons: Vec<u64> = (0..count).map(|_| horizon(longest)).collect();
+    let mut horizons: Vec<u64> = (0..count).map(|_| horizon(longest)).collect();
+    if count > 100 {
+        horizons.extend(LONG);
+    }
     for &n in &horizons {
         println!(
             r#"{{"kind":"mean","n":{n},"excess":{:e}}}"#,
