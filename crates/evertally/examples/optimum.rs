@@ -95,7 +95,8 @@ fn main() {
         let n = 1_u64 << power;
         if n <= longest.max(1 << 20) * 16 {
             let (made, seconds) = plan(n, Workload::PrefixSum, Objective::Mean);
-            let (numbers, bytes) = (made.cost().bytes_per_coordinate / 8, made.cost().shared_bytes);
+            let cost = made.factorization().cost();
+            let (numbers, bytes) = (cost.bytes_per_coordinate / 8, cost.shared_bytes);
             let mean = made.accuracy().mean_error;
             println!(
                 r#"{{"kind":"plan","n":{n},"numbers":{numbers},"shared":{bytes},"seconds":{seconds},"mean":{mean}}}"#

@@ -69,9 +69,9 @@ the mean. Decays remember a log-random number of steps. `cargo xtask bench optim
     }
     text.push_str(
         "
-Plans of running totals. Numbers per lane are those of a lane of vectors, with eight rows made ahead. `held` is what a plan holds once, for any number of lanes.
+Plans of running totals. `numbers` are those of a lane. `held` is what a plan holds once, for any number of lanes.
 
-| steps | numbers per lane | held | time to prepare | mean error factor |
+| steps | numbers | held | time to prepare | mean error factor |
 |--:|--:|--:|--:|--:|
 ",
     );

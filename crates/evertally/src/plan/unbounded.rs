@@ -33,6 +33,9 @@ const KEYED_CAP: u64 = KeyedNoise::DRAWS / 2;
 pub(super) const EXACT_WINDOW_CAP: u64 = 1 << 31;
 pub(super) const MIN_WINDOW_CAP: u64 = 1 << 25;
 
+/// Operations to prepare the plan for a known horizon: that of 2^20 steps takes half a second.
+const MAX_PREPARATION: f64 = 6e8;
+
 /// The last milestone, as a power of two.
 const LAST_POWER: u32 = 40;
 
@@ -148,10 +151,12 @@ impl Plan {
     /// The error of the plan that would have been made for this horizon, by a mechanism that is
     /// quick to prepare.
     fn known_horizon(&self, horizon: u64) -> Option<f64> {
+        let is_single = self.participation().bounded(horizon) == 1;
+        let markov = Mechanism::Markov { chains: None };
+        let is_quick = markov.preparation(horizon, self.workload()) <= MAX_PREPARATION;
         let mechanism = (self.budget().noise() == NoiseKind::Gaussian).then(|| match self.workload() {
-            Workload::PrefixSum if self.participation().bounded(horizon) == 1 => {
-                Mechanism::GradedSquareRoot { decays: None }
-            }
+            Workload::PrefixSum | Workload::Decay { .. } if is_single && is_quick => markov,
+            Workload::PrefixSum if is_single => Mechanism::GradedSquareRoot { decays: None },
             _ => Mechanism::SquareRoot,
         });
         let spec = PlanSpec {
