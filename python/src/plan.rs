@@ -27,9 +27,9 @@ type DenseArray<'py> = Bound<'py, PyArray2<f64>>;
 /// >>> import evertally
 /// >>> plan = evertally.plan(1000, epsilon=1.0, delta=1e-6)
 /// >>> plan.mechanism
-/// 'graded-square-root'
+/// 'markov'
 /// >>> round(plan.rmse, 1), round(plan.worst_rmse, 1)
-/// (12.5, 13.4)
+/// (12.5, 13.5)
 /// >>> plan.error_profile().shape
 /// (1000,)
 #[pyclass(frozen, module = "evertally", name = "Plan")]

@@ -19,7 +19,7 @@ fn checked(level: f64) -> PyResult<f64> {
 /// >>> plan = evertally.plan(100, epsilon=1.0, delta=1e-6)
 /// >>> release = evertally.Counter(plan).step(5.0)
 /// >>> release.step, round(release.standard_error, 2)
-/// (0, 7.85)
+/// (0, 8.28)
 /// >>> low, high = release.interval(0.95)
 /// >>> low < release.value < high
 /// True

@@ -69,13 +69,13 @@ def test_margins_follow_the_law_of_the_noise() -> None:
         """Margins beyond the reach of rounding to integers, in standard deviations of the noise alone."""
         return (releases.margin(0.95) - 0.5) / np.sqrt(releases.standard_errors**2 - 1 / 12)
 
-    gaussian = evertally.Counter(scalar()).run(np.zeros(STEPS))
+    gaussian = evertally.Counter(scalar(whole=True)).run(np.zeros(STEPS))
     assert np.allclose(ratios_of(gaussian), 1.959963984540054, rtol=1e-8)
-    laplace = evertally.Counter(scalar(delta=0.0), KEY)
+    laplace = evertally.Counter(scalar(delta=0.0, whole=True), KEY)
     run = laplace.run(np.zeros(STEPS))
     ratios = ratios_of(run)
     assert 1.95 < np.min(ratios) and np.max(ratios) <= np.log(20) / np.sqrt(2) + 1e-8
-    single = evertally.Counter(scalar(delta=0.0), KEY)
+    single = evertally.Counter(scalar(delta=0.0, whole=True), KEY)
     assert np.allclose([single.step(0.0).margin() for _ in range(STEPS)], run.margin(), rtol=1e-12)
 
 

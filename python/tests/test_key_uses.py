@@ -310,7 +310,8 @@ def test_states_of_the_first_version_go_on_under_their_own_name() -> None:
     expected = np.array([int(word, 16) for word in bits.split()], dtype=np.uint64).view(np.float64)
     # A seed has no record, and its bytes have one.
     key = evertally.NoiseKey.from_bytes(evertally.NoiseKey.insecure_from_seed(2026).to_bytes())
-    plan, inputs = evertally.plan(12, grid=0.25), np.array([step * 7.0 % 5 for step in range(12)])
+    plan = evertally.plan(12, grid=0.25, mechanism="graded-square-root")
+    inputs = np.array([step * 7.0 % 5 for step in range(12)])
     assert np.array_equal(evertally.Counter.resume(plan, key, bytes.fromhex(state)).run(inputs[5:]).values, expected)
     with pytest.raises(evertally.KeyReused, match="step 5"):
         evertally.Counter.resume(plan, key, bytes.fromhex(state)).run(inputs[5:] + 1.0)

@@ -247,7 +247,7 @@ def test_bad_steps_are_refused() -> None:
 
 def test_comparisons_hold_every_mechanism() -> None:
     comparison = evertally.compare(64, rho=0.5)
-    assert len(comparison.plans) + len(comparison.refused) == 15
+    assert len(comparison.plans) + len(comparison.refused) == 17
     best = comparison.best
     assert best is not None and best.rmse == min(plan.rmse for plan in comparison.plans.values())
     assert comparison.plans["binary"] == evertally.plan(64, rho=0.5, mechanism="binary")

@@ -27,4 +27,4 @@ def test_the_code_of_the_page_runs(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_the_first_code_of_the_project_runs(capsys: pytest.CaptureFixture[str]) -> None:
     exec(compile(blocks(PROJECT)[0], str(PROJECT), "exec"), {})
-    assert re.fullmatch(r"-?\d+(\.0)? \(.*, .*\)\n", capsys.readouterr().out)
+    assert re.fullmatch(r"-?\d+(\.\d+)? \(.*, .*\)\n", capsys.readouterr().out)
