@@ -5,17 +5,17 @@
 //! rows; u = 1 for the mean error. With K = A⁻ᵀV⁻¹A⁻¹, which is tridiagonal, and the nodes s_j and
 //! weights w_j of the inverse square root, it is close to Σ_j w_j (K + s_j U)⁻¹. Each term is the
 //! covariance of a Markov chain. So the noise is the sum of J independent chains, and one draw per
-//! step makes the sum ([`chain`]): a matrix L₀ with J numbers per lane. R₀ = L₀⁻¹A has the column
-//! norms d ([`gram`]), and
+//! step makes the sum (`chain`): a matrix L₀ with J numbers per lane. R₀ = L₀⁻¹A has the column
+//! norms d (`gram`), and
 //!
 //! > L = A diag(d) A⁻¹ L₀,   R = L₀⁻¹A diag(1/d).
 //!
-//! v comes from a spline with a few knots ([`weights`]), and the nodes from an interval that is
+//! v comes from a spline with a few knots (`weights`), and the nodes from an interval that is
 //! tuned to the number of chains. A is the prefix sum or a decayed sum.
 //!
 //! **Privacy.** L R = A for any L₀ with a positive diagonal and any d > 0, so no approximation
 //! enters. Every column of R has a norm of at most one, for the single-precision numbers that run,
-//! with a proven bound on the rounding of d ([`gram`]). Δ = 1, enlarged by the margin that every
+//! with a proven bound on the rounding of d (`gram`). Δ = 1, enlarged by the margin that every
 //! sensitivity has for the arithmetic of L. Several participations use the triangle inequality: Δ =
 //! k'. R ≥ 0.
 //!
@@ -24,7 +24,7 @@
 //!
 //! **Cost.** J + 1 numbers and 5J + 5 operations per lane and step. The numbers of a step are shared
 //! by all lanes, and take O(J²) operations. Preparation takes O(n J²). Decayed totals forget, so
-//! their preparation does not grow with the horizon ([`timeline`]). What is held grows with √n.
+//! their preparation does not grow with the horizon (`timeline`). What is held grows with √n.
 //!
 //! **Source.** This library's.
 

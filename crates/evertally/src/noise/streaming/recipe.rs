@@ -95,7 +95,7 @@ pub(crate) const GRADED_BLOCK: u64 = 512;
 
 /// The numbers of a streaming mechanism. They define its decoder L.
 ///
-/// With chains ([`super::chains`]) there are no decays, no impulse and no grades.
+/// With chains (`chains`) there are no decays, no impulse and no grades.
 #[derive(Clone, Default)]
 #[non_exhaustive]
 pub struct Recipe {
