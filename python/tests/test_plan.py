@@ -255,14 +255,14 @@ def test_comparisons_hold_every_mechanism() -> None:
     assert comparison.optimal is not None and comparison.optimal_worst is not None
     assert comparison.optimal[1] <= comparison.optimal_worst[1]
     # Rounding counts: at a large ε, whole numbers are far from the optimum.
-    for choices in ({}, {"whole": True}):
-        comparison = evertally.compare(64, epsilon=20.0, **choices)
+    for whole in (False, True):
+        comparison = evertally.compare(64, epsilon=20.0, whole=whole)
         assert comparison.optimal is not None and comparison.ratios.keys() == comparison.plans.keys()
         plan = comparison.plans["graded-square-root"]
         sigma = evertally.plan(64, epsilon=20.0, arithmetic="float").noise_multiplier
         ratio = (plan.rmse / sigma) ** 2 / comparison.optimal[0]
         assert comparison.ratios["graded-square-root"] == pytest.approx(ratio, rel=1e-9)
-        assert (ratio > 1.19) == bool(choices) and comparison.worst_ratios["graded-square-root"] > 1
+        assert (ratio > 1.19) == whole and comparison.worst_ratios["graded-square-root"] > 1
     assert evertally.compare(64, max_steps=2).ratios == {}
     assert "laplace-tree" in repr(comparison) and "rmse" in repr(comparison)
     with pytest.raises(evertally.BadParameter):
