@@ -67,6 +67,6 @@ pub use streaming::{
     ChainBlock, ChainBounds, ChainRow, ChainSource, Decay, GradeBlock, GradeBounds, Grading, MAX_CHAINS,
     Recipe, SlowDecay,
 };
-pub(crate) use streaming::{GRADED_BLOCK, LazyLanes, MIN_GRADE, StreamingCorrelator, Tile};
+pub(crate) use streaming::{GRADED_BLOCK, LazyLanes, MIN_GRADE, StreamingCorrelator, Tile, total};
 pub(crate) use vectorise::vectorised;
 pub use white::WhiteNoise;

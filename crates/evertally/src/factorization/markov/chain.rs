@@ -19,7 +19,7 @@
 use super::timeline::Timeline;
 use super::weights::Weights;
 use crate::elliptic::Fraction;
-use crate::noise::{ChainRow, MAX_CHAINS as W, vectorised};
+use crate::noise::{ChainRow, MAX_CHAINS as W, total, vectorised};
 
 /// One double per chain.
 pub(super) type Row = [f64; W];
@@ -29,20 +29,6 @@ pub(super) type Square = [Row; W];
 
 pub(super) const NO_ROW: Row = [0.0; W];
 pub(super) const NO_SQUARE: Square = [NO_ROW; W];
-
-/// Σ of a row, in an order that does not depend on the vectors of the processor.
-#[inline(always)]
-pub(super) fn total(row: &Row) -> f64 {
-    let mut sums = *row;
-    let mut half = W / 2;
-    while half > 0 {
-        for i in 0..half {
-            sums[i] += sums[i + half];
-        }
-        half /= 2;
-    }
-    sums[0]
-}
 
 /// The lower triangle of the first `count` rows.
 pub(super) fn packed(square: &Square, count: usize) -> Box<[f64]> {

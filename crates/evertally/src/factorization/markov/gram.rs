@@ -26,8 +26,8 @@
 //!
 //! **Cost.** O(J²) per step.
 
-use super::chain::{NO_ROW, NO_SQUARE, Numbers, Row, Square, packed, rounded_up, total, unpacked};
-use crate::noise::{MAX_CHAINS as W, vectorised};
+use super::chain::{NO_ROW, NO_SQUARE, Numbers, Row, Square, packed, rounded_up, unpacked};
+use crate::noise::{MAX_CHAINS as W, total, vectorised};
 
 /// The unit of rounding of doubles.
 const UNIT: f64 = 0.5 * f64::EPSILON;

@@ -13,9 +13,9 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::chain::{NO_ROW, NO_SQUARE, Row, Square, packed, total, unpacked};
+use super::chain::{NO_ROW, NO_SQUARE, Row, Square, packed, unpacked};
 use super::run::{Block, Run};
-use crate::noise::{MAX_CHAINS as W, vectorised};
+use crate::noise::{MAX_CHAINS as W, total, vectorised};
 use crate::privacy::CompensatedSum;
 
 /// The longest timeline of which every row is kept.

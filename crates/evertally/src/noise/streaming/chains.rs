@@ -24,6 +24,21 @@ pub const MAX_CHAINS: usize = 16;
 /// One number per chain, padded with chains that do nothing: loss one, drive zero.
 pub type ChainRow = [f32; MAX_CHAINS];
 
+/// The sum over the chains, by halves: in an order that does not depend on the vectors of the
+/// processor.
+#[inline(always)]
+pub(crate) fn total(row: &[f64; MAX_CHAINS]) -> f64 {
+    let mut sums = *row;
+    let mut half = MAX_CHAINS / 2;
+    while half > 0 {
+        for j in 0..half {
+            sums[j] += sums[j + half];
+        }
+        half /= 2;
+    }
+    sums[0]
+}
+
 /// The numbers of consecutive steps.
 #[derive(Debug, Clone, Default)]
 pub struct ChainBlock {

@@ -38,8 +38,8 @@ use std::sync::Arc;
 
 use zeroize::Zeroize;
 
-pub(crate) use chains::ChainReader;
 pub use chains::{ChainBlock, ChainBounds, ChainRow, ChainSource, MAX_CHAINS};
+pub(crate) use chains::{ChainReader, total};
 pub(crate) use grades::GradeBlocks;
 use grades::{BurstGrades, GradeReader};
 pub(crate) use lazy::{LazyLanes, Tile};

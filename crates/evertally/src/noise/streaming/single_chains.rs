@@ -9,7 +9,7 @@
 use zeroize::Zeroize;
 
 use super::BURST;
-use super::chains::MAX_CHAINS;
+use super::chains::{MAX_CHAINS, total};
 use super::grades::BurstGrades;
 use super::recipe::Recipe;
 use crate::noise::vectorise::vectorised;
@@ -81,20 +81,6 @@ impl SingleChains {
         self.state[..self.chains].copy_from_slice(chains);
         self.zeta = zeta.first().copied().unwrap_or(0.0);
     }
-}
-
-/// The sum, by halves.
-#[inline(always)]
-fn total(row: &[f64; MAX_CHAINS]) -> f64 {
-    let mut sums = *row;
-    let mut half = MAX_CHAINS / 2;
-    while half > 0 {
-        for j in 0..half {
-            sums[j] += sums[j + half];
-        }
-        half /= 2;
-    }
-    sums[0]
 }
 
 impl Drop for SingleChains {
