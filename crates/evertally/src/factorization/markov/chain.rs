@@ -140,6 +140,17 @@ impl Chains {
         self.forward(block, &mut covariance, scratch, out);
     }
 
+    /// Whether P before the next block is what follows from P as it is held before this one.
+    #[cfg(test)]
+    pub(super) fn next_covariance_follows(&self, block: u64) -> bool {
+        let (mut scratch, mut numbers) = (Scratch::default(), Numbers::default());
+        let (mut carry, mut covariance) =
+            (self.carries[block as usize], unpacked(&self.covariances[block as usize]));
+        self.backward(block, &mut carry, &mut scratch);
+        self.forward(block, &mut covariance, &scratch, &mut numbers);
+        packed(&covariance, self.count) == self.covariances[block as usize + 1]
+    }
+
     /// r and v c of every step of a block, and the carry into the block before it.
     fn backward(&self, block: u64, carry: &mut Row, scratch: &mut Scratch) {
         let range = self.timeline.range(block);

@@ -184,6 +184,8 @@ fn blocks_are_made_again_bit_for_bit() {
             );
             assert_eq!(block.norms, kept.norms, "{number}");
         }
+        let follows = |number: usize| run.chains.next_covariance_follows(number as u64);
+        assert!((0..blocks.len() - 1).all(follows), "{workload}");
         let (mut here, mut next) = (ChainBlock::default(), ChainBlock::default());
         run.block(0, &mut here);
         while here.first + (here.losses.len() as u64) < n {
